@@ -1,0 +1,1 @@
+"""An explicit, guarded state machine that drives an agent's plan."""

@@ -1,0 +1,108 @@
+"""What waits for a person, and what people decided."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import Any
+
+from fsm_agent.core.events import ApprovalAsked, ApprovalDecided, ApprovalKind, Verdict
+from fsm_agent.errors import DecisionRefused
+from fsm_agent.jsonable import encode
+
+ALLOWED: dict[ApprovalKind, tuple[Verdict, ...]] = {
+    "task": ("approved", "rejected", "expired", "skip"),
+    "plan": ("approved", "rejected"),
+    "failed": ("rerun", "done", "skip", "fail"),
+    "interrupted": ("rerun", "done", "skip", "fail"),
+    "compensation": ("rerun", "done"),
+}
+"""What may be decided about each kind of question."""
+
+
+def digest_of(parameters: Any) -> str:
+    """A short stable digest of rendered parameters."""
+    return hashlib.sha256(encode(parameters)).hexdigest()[:16]
+
+
+def approval_id(run_id: str, task: str | None, visit: int, item: int | None, digest: str) -> str:
+    """The id of one approval: it changes whenever what is approved does."""
+    return hashlib.sha256(encode([run_id, task, visit, item, digest])).hexdigest()[:12]
+
+
+@dataclass(slots=True)
+class Approvals:
+    """The open and the decided approvals of one run."""
+
+    open: dict[str, ApprovalAsked] = field(default_factory=dict)
+    decided: dict[str, ApprovalDecided] = field(default_factory=dict)
+    handed_on: set[str] = field(default_factory=set)
+    """Open ones that the approver callable left to a person."""
+
+    def ask(self, event: ApprovalAsked) -> None:
+        """A question was put."""
+        self.open[event.approval] = event
+
+    def decide(self, event: ApprovalDecided) -> ApprovalAsked:
+        """A question was answered; returns the question."""
+        asked = self.open.pop(event.approval)
+        self.handed_on.discard(event.approval)
+        self.decided[event.approval] = event
+        return asked
+
+    def withdraw(self, task: str) -> None:
+        """What was asked about a task is no longer wanted."""
+        for key in [key for key, asked in self.open.items() if asked.task == task]:
+            del self.open[key]
+            self.handed_on.discard(key)
+
+    def withdraw_all(self) -> list[str]:
+        """Nothing is wanted any more. Returns the tasks that waited."""
+        tasks = [asked.task for asked in self.open.values() if asked.task is not None]
+        self.open.clear()
+        self.handed_on.clear()
+        return tasks
+
+    @property
+    def with_approver(self) -> bool:
+        """Whether a callable in this process is being asked at the moment."""
+        return any(asked.approver and key not in self.handed_on for key, asked in self.open.items())
+
+    @property
+    def with_person(self) -> bool:
+        """Whether a question is open that nobody in this process answers."""
+        return any(not asked.approver or key in self.handed_on for key, asked in self.open.items())
+
+    def find(self, which: str | None, decision: Verdict) -> ApprovalAsked:
+        """The open approval that a decision is for, by its id or by its task's.
+
+        Raises DecisionRefused if there is none, several, it was decided already, or it cannot be decided like this.
+        """
+        asked = self.open.get(which) if which is not None else None
+        if asked is None:
+            asked = self._by_task(which)
+        if decision not in ALLOWED[asked.kind]:
+            allowed = ", ".join(ALLOWED[asked.kind])
+            raise DecisionRefused(
+                f"{decision!r} cannot be decided about {asked.task or 'the plan'!r}, which waits as {asked.kind!r}",
+                hint=f"one of: {allowed}",
+            )
+        return asked
+
+    def _by_task(self, which: str | None) -> ApprovalAsked:
+        found = [asked for asked in self.open.values() if which is None or asked.task == which]
+        if len(found) == 1:
+            return found[0]
+        name = "the run" if which is None else repr(which)
+        if found:
+            ids = ", ".join(asked.approval for asked in found)
+            raise DecisionRefused(f"{len(found)} approvals wait for {name}", hint=f"name one of them: {ids}")
+        before = self.decided.get(which or "") or next(
+            (d for d in reversed(self.decided.values()) if d.task == which), None
+        )
+        if before is not None:
+            raise DecisionRefused(
+                f"{name} was decided already: {before.decision} by {before.by or 'someone'}",
+                hint="the first decision is final",
+            )
+        raise DecisionRefused(f"nothing waits for a decision about {name}")

@@ -1,0 +1,186 @@
+"""The context: data that the tasks of a run share, with snapshot reads, conflict detection and merge rules.
+
+A visit reads what was committed when it began. What it writes is committed when it is judged. Two visits are
+*concurrent* when each began before the other was judged: exactly then one finds the other's view open.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from fsm_agent.jsonable import copy_plain
+from fsm_agent.plan.model import MergeRule
+
+MISSING: Any = object()
+"""Stands for a key that is not there."""
+
+
+@dataclass(slots=True, eq=False)
+class View:
+    """The context as it was when one visit began."""
+
+    owner: int
+    shared: SharedContext
+    shadow: dict[str, Any] = field(default_factory=dict)
+    """Values from before the visit began, of keys that were written since."""
+    others: dict[str, list[tuple[int, Any]]] = field(default_factory=dict)
+    """What concurrent visits committed: key → (writer, value as written), at most two different values."""
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """A fresh copy of the value, or the default."""
+        # Read the shared value first: a commit fills the shadow before it changes what is shared, so that a thread
+        # which comes in between finds one or the other, never the later value.
+        value = self.shared.values.get(key, MISSING)
+        value = self.shadow.get(key, value)
+        return default if value is MISSING else copy_plain(value)
+
+    def values(self, writes: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """All of it, with the visit's own writes on top. Not to be changed."""
+        if not self.shadow and not writes:
+            return self.shared.values
+        merged = {**self.shared.values, **self.shadow, **(writes or {})}
+        return {key: value for key, value in merged.items() if value is not MISSING}
+
+
+@dataclass(slots=True)
+class _Segment:
+    """One committed write under a merge rule that may still have concurrent ones to come."""
+
+    place: int
+    value: Any
+    open_views: set[int]
+
+
+@dataclass(slots=True)
+class _Merging:
+    """A key under a merge rule: a settled base, and the writes whose order is not final."""
+
+    base: Any
+    segments: list[_Segment] = field(default_factory=list)
+
+
+class SharedContext:
+    """The committed context of a run, with its open views."""
+
+    __slots__ = ("_merging", "_rules", "_views", "values")
+
+    def __init__(self, values: dict[str, Any], rules: Mapping[str, MergeRule]) -> None:
+        self.values = values
+        self._rules = rules
+        self._views: dict[int, View] = {}
+        self._merging: dict[str, _Merging] = {}
+
+    def open_view(self, owner: int) -> View:
+        """A visit begins."""
+        view = self._views[owner] = View(owner, self)
+        return view
+
+    def view_of(self, owner: int) -> View:
+        """The open view of a visit."""
+        return self._views[owner]
+
+    def close_view(self, owner: int) -> None:
+        """The visit is judged, or its outcome is dropped."""
+        self._views.pop(owner, None)
+        if self._merging:
+            self._settle_merges(owner)
+
+    def conflict(self, owner: int, writes: Mapping[str, Any]) -> tuple[str, int] | None:
+        """The first key that a concurrent visit wrote differently, with that visit; None where all is well."""
+        others = self._views[owner].others
+        if not others:
+            return None
+        for key, value in writes.items():
+            if key in others and key not in self._rules:
+                for writer, written in others[key]:
+                    if not same(written, value):
+                        return key, writer
+        return None
+
+    def unmergeable(self, writes: Mapping[str, Any]) -> str | None:
+        """Why a write does not fit its key's merge rule; None where all do."""
+        for key, value in writes.items():
+            rule = self._rules.get(key)
+            if rule == "sum" and not (_is_number(value) and _is_number(self.values.get(key, 0))):
+                return f"the merge rule of context key {key!r} is sum: both sides must be numbers"
+            if rule in ("append", "union") and not isinstance(self.values.get(key, []), list):
+                return f"the merge rule of context key {key!r} is {rule}: its value must be a list"
+        return None
+
+    def commit(self, owner: int, writes: Mapping[str, Any]) -> None:
+        """Make a judged visit's writes visible to all that begin from now on."""
+        others = [view for place, view in self._views.items() if place != owner]
+        for key, value in writes.items():
+            before = self.values.get(key, MISSING)
+            for view in others:
+                view.shadow.setdefault(key, before)
+                _remember(view.others.setdefault(key, []), owner, value)
+            rule = self._rules.get(key, "last")
+            if rule == "last":
+                self.values[key] = value
+            else:
+                self.values[key] = self._merge(key, rule, owner, value, {view.owner for view in others})
+
+    def _merge(self, key: str, rule: MergeRule, owner: int, value: Any, open_views: set[int]) -> Any:
+        merging = self._merging.get(key)
+        if merging is None:
+            if not open_views:
+                return _fold(rule, self.values.get(key, MISSING), [value])
+            merging = self._merging[key] = _Merging(self.values.get(key, MISSING))
+        segments = merging.segments
+        at = len(segments)
+        while at and owner in segments[at - 1].open_views and segments[at - 1].place > owner:
+            at -= 1
+        segments.insert(at, _Segment(owner, value, open_views))
+        return _fold(rule, merging.base, [segment.value for segment in segments])
+
+    def _settle_merges(self, closed: int) -> None:
+        for key, merging in list(self._merging.items()):
+            for segment in merging.segments:
+                segment.open_views.discard(closed)
+            if not any(segment.open_views for segment in merging.segments):
+                del self._merging[key]
+
+
+def same(left: Any, right: Any) -> bool:
+    """Whether two plain values are the same data: `1`, `1.0` and `true` are three."""
+    if type(left) is not type(right):
+        return False
+    if isinstance(left, dict):
+        return left.keys() == right.keys() and all(same(item, right[key]) for key, item in left.items())
+    if isinstance(left, list):
+        return len(left) == len(right) and all(map(same, left, right))
+    return bool(left == right)
+
+
+def _remember(seen: list[tuple[int, Any]], writer: int, value: Any) -> None:
+    if len(seen) < 2 and not any(same(value, known) for _, known in seen):
+        seen.append((writer, value))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _fold(rule: MergeRule, base: Any, values: list[Any]) -> Any:
+    if rule == "sum":
+        return sum(values, start=0 if base is MISSING else base)
+    merged = [] if base is MISSING else list(base)
+    if rule == "append":
+        return merged + values
+    seen = {_stamp(item) for item in merged}
+    for value in values:
+        for item in value if isinstance(value, list) else [value]:
+            stamp = _stamp(item)
+            if stamp not in seen:
+                seen.add(stamp)
+                merged.append(item)
+    return merged
+
+
+def _stamp(value: Any) -> bytes:
+    """Equal for the same data, whatever the order of its keys."""
+    return json.dumps(value, sort_keys=True).encode()

@@ -1,0 +1,129 @@
+"""The law: the phases of a run, and the one table of transitions between them.
+
+`transitions` is the machine. One instance serves all runs (building one is dear, and a run needs none of its own): a
+run is only a model with a `phase`. Guards are predicates over the run, tried in the order of the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, cast, get_args
+
+from transitions import Machine, MachineError
+
+from fsm_agent.core import guards
+from fsm_agent.core.events import Phase, Trigger
+from fsm_agent.core.guards import Guarded
+from fsm_agent.errors import IllegalTransition
+
+Guard = Callable[[Guarded], bool]
+Condition = Callable[..., bool | None]
+
+PHASES: Final[tuple[Phase, ...]] = get_args(Phase)
+FINAL: Final[frozenset[Phase]] = frozenset({"completed", "failed", "cancelled"})
+"""Phases that no trigger leaves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the table: in `source`, `trigger` leads to `dest` if the guard holds (or there is none)."""
+
+    trigger: Trigger
+    source: Phase
+    dest: Phase
+    predicate: Guard | None = None
+
+    @property
+    def guard(self) -> str | None:
+        """The guard's name."""
+        return self.predicate.__name__ if self.predicate else None
+
+
+TABLE: Final[tuple[Row, ...]] = (
+    Row("start", "idle", "planning"),
+    Row("planned", "planning", "paused", guards.plan_awaits_approval),
+    Row("planned", "planning", "executing", guards.plan_is_valid),
+    Row("planning_failed", "planning", "failed", guards.no_valid_plan),
+    Row("settled", "executing", "evaluating", guards.something_to_judge),
+    Row("evaluated", "evaluating", "cancelled", guards.cancel_is_done),
+    Row("evaluated", "evaluating", "failed", guards.run_has_failed),
+    Row("evaluated", "evaluating", "planning", guards.replan_is_due),
+    Row("evaluated", "evaluating", "paused", guards.pause_is_due),
+    Row("evaluated", "evaluating", "completed", guards.all_settled_and_criteria_hold),
+    Row("evaluated", "evaluating", "failed", guards.criterion_does_not_hold),
+    Row("evaluated", "evaluating", "executing"),
+    Row("pause", "planning", "paused"),
+    Row("resume", "paused", "planning", guards.left_in_planning),
+    Row("resume", "paused", "executing", guards.left_in_executing),
+    Row("cancel", "idle", "cancelled", guards.no_finalizer_left),
+    Row("cancel", "planning", "cancelled", guards.no_finalizer_left),
+    Row("cancel", "paused", "cancelled", guards.no_finalizer_left),
+    Row("abort", "planning", "failed", guards.limit_passed_and_no_finalizer_left),
+    Row("abort", "paused", "failed", guards.limit_passed_and_no_finalizer_left),
+)
+
+
+def _recorded(predicate: Guard) -> Condition:
+    """The guard as the library calls it: it leaves its name with the run when it lets a transition through."""
+    name = predicate.__name__
+
+    def guard(run: Guarded) -> bool:
+        if predicate(run):
+            run.passed_guard = name
+            return True
+        return False
+
+    return guard
+
+
+def _build() -> Machine:
+    machine = Machine(
+        model=None, states=list(PHASES), initial=None, auto_transitions=False, model_attribute="phase", send_event=False
+    )
+    for row in TABLE:
+        # Guards go in as functions, never as names: the library imports a name that it cannot find as a method.
+        conditions: list[str | Condition] = [_recorded(row.predicate)] if row.predicate else []
+        machine.add_transition(row.trigger, row.source, row.dest, conditions=conditions)
+    return machine
+
+
+_EVENTS: Final = _build().events
+_ROWS: Final[dict[tuple[str, str], tuple[Row, ...]]] = {
+    (row.source, row.trigger): tuple(r for r in TABLE if (r.source, r.trigger) == (row.source, row.trigger))
+    for row in TABLE
+}
+
+
+def legal_triggers(phase: Phase) -> tuple[Trigger, ...]:
+    """The triggers that the table has for a phase, in its order."""
+    return tuple(dict.fromkeys(row.trigger for row in TABLE if row.source == phase))
+
+
+def due(run: Guarded, trigger: Trigger) -> Row:
+    """The row that the trigger would take now. Raises IllegalTransition where there is none; moves nothing."""
+    for row in _ROWS.get((run.phase, trigger), ()):
+        if row.predicate is None or row.predicate(run):
+            return row
+    raise _illegal(run, trigger)
+
+
+def fire(run: Guarded, trigger: Trigger) -> str | None:
+    """Fire a trigger on the run: the library moves it. Returns the name of the guard that let it through, if any.
+
+    Raises IllegalTransition, with the phase unchanged, if the table has no such row or none of its guards holds.
+    """
+    run.passed_guard = None
+    event = _EVENTS.get(trigger)
+    try:
+        moved = event is not None and event.trigger(run, run)
+    except MachineError:
+        moved = False
+    if not moved:
+        raise _illegal(run, trigger)
+    return run.passed_guard
+
+
+def _illegal(run: Guarded, trigger: str) -> IllegalTransition:
+    tried = [row.guard for row in _ROWS.get((run.phase, cast("Trigger", trigger)), ()) if row.guard]
+    return IllegalTransition(run.phase, trigger, legal_triggers(run.phase), tried)

@@ -1,0 +1,461 @@
+"""The state of one run, and `evolve`: what each event changes in it.
+
+`evolve` does no I/O, reads no clock and copies nothing: an event costs what it changes. Folding the journal's events
+gives the run as it was; the same events through the same machine.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from fsm_agent.core import events as ev
+from fsm_agent.core.approvals import Approvals
+from fsm_agent.core.context import SharedContext
+from fsm_agent.core.failures import Ending, Failures
+from fsm_agent.core.machine import FINAL, fire
+from fsm_agent.core.nodes import Node, SkipReason
+from fsm_agent.core.schedule import Schedule
+from fsm_agent.core.turns import Turns
+from fsm_agent.errors import IllegalTransition
+from fsm_agent.jsonable import copy_plain
+from fsm_agent.plan.compiled import CompiledPlan, CompiledTask
+
+PlanSource = Callable[[str], CompiledPlan]
+"""Gives the compiled plan of a digest."""
+
+
+class Run:
+    """One execution of a plan. Only `evolve` changes it."""
+
+    def __init__(self, run_id: str, plans: PlanSource, secrets: dict[str, Any] | None = None) -> None:
+        self.run_id = run_id
+        self.phase: ev.Phase = "idle"
+        self.passed_guard: str | None = None
+        self.seq = 0
+        self.started: ev.RunStarted | None = None
+        self.grants: frozenset[str] = frozenset()
+        """The permissions that the run was granted."""
+        self.secrets = secrets or {}
+        self.inputs: dict[str, Any] = {}
+        """All inputs, secret ones too: for expressions and calls only, never for records."""
+        self.history: list[ev.PhaseChanged] = []
+        """Every transition, with the guard that let it through."""
+        self.trace: list[tuple[str, str]] = []
+        self.approvals = Approvals()
+        self.plan_version = 0
+        self.rejection: ev.PlanRejected | None = None
+        self.judged: ev.CriteriaJudged | None = None
+        self.total_visits = 0
+        self.discarded_calls = 0
+        self.just_settled = False
+        self.pause_asked = False
+        self.cancel_asked = False
+        self.executed = False
+        self.replan_due = False
+        self.ending: Ending | None = None
+        self.cleaning: int | None = None
+        """The finalizer that runs now."""
+        self.cleanup_over = False
+        self.unrun_finalizers: list[str] = []
+        self.to_ask: list[int] = []
+        """Tasks that failed and whose recovery is to ask a person, not asked yet."""
+        self._cleanup: deque[int] | None = None
+        self._plans = plans
+        self._plan_approved = False
+        self._approved: dict[int, ev.ApprovalAsked] = {}
+        self._compiled: CompiledPlan | None = None
+
+    # What the machine's guards and `decide` ask ---------------------------------------------------------------------
+
+    @property
+    def compiled(self) -> CompiledPlan:
+        """The plan, once it is adopted."""
+        if self._compiled is None:
+            raise IllegalTransition(self.phase, "planned", (), detail="the run has no plan yet")
+        return self._compiled
+
+    @property
+    def plan_valid(self) -> bool:
+        """A plan was adopted and not rejected since."""
+        return self._compiled is not None and self.rejection is None
+
+    @property
+    def plan_unapproved(self) -> bool:
+        """A person must agree to the plan, and has not yet."""
+        return self.started is not None and self.started.plan_approval and not self._plan_approved
+
+    @property
+    def running(self) -> set[int]:
+        """Places of the tasks whose call is under way, reset ones included."""
+        return self.schedule.turns.running if self._compiled else set()
+
+    @property
+    def quiet(self) -> bool:
+        """Nothing runs, and nobody in this process is being asked."""
+        return not self.running and not (self.approvals.open and self.approvals.with_approver)
+
+    @property
+    def can_start(self) -> bool:
+        """Something could be started now."""
+        if self._compiled is None or self.pause_asked or self.is_ending:
+            return False
+        return self.schedule.turns.next() >= 0
+
+    @property
+    def all_settled(self) -> bool:
+        """Every task is settled."""
+        return self._compiled is not None and self.schedule.unsettled == 0
+
+    @property
+    def aborting(self) -> bool:
+        """An unhandled failure aborts the run, or a limit was passed."""
+        return self.ending is not None
+
+    @property
+    def is_ending(self) -> bool:
+        """Nothing new starts but finalizers."""
+        return self.cancel_asked or self.ending is not None
+
+    @property
+    def limit_passed(self) -> bool:
+        """A limit of the run was passed."""
+        return self.ending is not None and self.ending.kind == "limit"
+
+    @property
+    def waits_for_person(self) -> bool:
+        """A decision is open that nobody in this process makes."""
+        return bool(self.approvals.open) and self.approvals.with_person
+
+    @property
+    def has_unhandled_failure(self) -> bool:
+        """Every task is settled, and a failure among them is not handled."""
+        return self.all_settled and self.failures.unhandled() is not None
+
+    @property
+    def criteria_hold(self) -> bool | None:
+        """Whether every judged criterion holds; None before they were judged."""
+        if self.judged is None:
+            return None
+        return self.judged.error is None and "not_met" not in self.judged.verdicts
+
+    @property
+    def finalizer_left(self) -> bool:
+        """A finalizer still has to run before the run may end."""
+        return self.next_finalizer() is not None
+
+    def next_finalizer(self) -> int | None:
+        """The finalizer whose turn it is, once the run is ending and nothing runs."""
+        if not self.is_ending or self._compiled is None or self.cleanup_over or not self.executed:
+            return None
+        if self._cleanup is None:
+            if self.running:
+                return None
+            chosen, self.unrun_finalizers = self.failures.finalizers()
+            self._cleanup = deque(chosen)
+        return self._cleanup[0] if self._cleanup else None
+
+    @property
+    def final(self) -> bool:
+        """The run is over."""
+        return self.phase in FINAL
+
+    @property
+    def goal(self) -> str | None:
+        """What the run is for: as given when it was asked for, else the plan's."""
+        if self.started is not None and self.started.goal is not None:
+            return self.started.goal
+        return self._compiled.plan.goal if self._compiled else None
+
+    def node(self, task: str) -> Node:
+        """The state of a task, by its id."""
+        return self.schedule.nodes[self.compiled.graph.index[task]]
+
+    def task(self, place: int) -> CompiledTask:
+        """The plan's task at a place."""
+        return self.compiled.tasks[place]
+
+    def approved(self, place: int) -> ev.ApprovalAsked | None:
+        """What a person agreed to for the task's next visit."""
+        return self._approved.get(place)
+
+    # What happens ---------------------------------------------------------------------------------------------------
+
+    def evolve(self, event: ev.Event) -> None:
+        """Take in what happened. Raises IllegalTransition for a transition that the machine does not allow."""
+        _CHANGES[type(event)](self, event)
+        self.seq = event.seq
+
+    def _run_started(self, event: ev.RunStarted) -> None:
+        self.started = event
+        self.grants = frozenset(event.grants)
+
+    def _plan_adopted(self, event: ev.PlanAdopted) -> None:
+        compiled = self._compiled = self._plans(event.digest)
+        self.plan_version = event.version
+        plan = compiled.plan
+        self.inputs = {**event.inputs, **self.secrets}
+        most = self.started.max_parallel if self.started is not None else None
+        turns = Turns(plan.tasks, most or plan.limits.max_parallel)
+        self.schedule = Schedule(compiled.graph, turns, self._withdraw)
+        self.context = SharedContext({**event.inputs, **copy_plain(plan.context)}, plan.merge)
+        self.failures = Failures(compiled, self.schedule)
+        self.schedule.begin()
+
+    def _plan_rejected(self, event: ev.PlanRejected) -> None:
+        self.rejection = event
+
+    def _phase_changed(self, event: ev.PhaseChanged) -> None:
+        source = self.phase
+        guard = fire(self, event.trigger)
+        if (source, self.phase, guard) != (event.source, event.dest, event.guard):
+            raise IllegalTransition(
+                source,
+                event.trigger,
+                (),
+                detail=f"the record says {event.source!r} to {event.dest!r} by {event.guard!r}",
+            )
+        self.history.append(event)
+        if event.dest == "evaluating":
+            self.just_settled = False
+        elif event.dest == "executing":
+            self.executed = True
+        elif event.dest == "paused":
+            self.pause_asked = False
+
+    def _task_started(self, event: ev.TaskStarted) -> None:
+        place = self.compiled.graph.index[event.task]
+        self._count_visit(self.schedule.nodes[place], event.visit)
+        self.schedule.start(place)
+        self.context.open_view(place)
+        self._approved.pop(place, None)
+        if self.is_ending:
+            self.cleaning = place
+
+    def _task_evaluated(self, event: ev.TaskEvaluated) -> None:
+        place = self.compiled.graph.index[event.task]
+        node = self.schedule.nodes[place]
+        self._end_visit(node, event.visit, event.attempts, event.retried)
+        node.data = event.data
+        node.error = event.error
+        node.fallback_used = event.fallback_used
+        node.verified = event.verified
+        node.false_decision = self.compiled.tasks[place].is_decision and event.status == "FAILED" and not event.error
+        succeeded = event.status == "SUCCEEDED"
+        self.trace.append((event.task, "ok" if succeeded else "fail"))
+        self.just_settled = True
+        if self.is_ending:
+            self._settle_in_ending(place, event.status)
+        elif succeeded:
+            self._succeed(place)
+        else:
+            self._fail(place)
+
+    def _context_changed(self, event: ev.ContextChanged) -> None:
+        self.context.commit(self.compiled.graph.index[event.task], event.changes)
+
+    def _task_skipped(self, event: ev.TaskSkipped) -> None:
+        place = self.compiled.graph.index[event.task]
+        self.trace.append((event.task, "skip"))
+        self.just_settled = True
+        if self.is_ending:
+            self._settle_in_ending(place, "SKIPPED", event.reason)
+        else:
+            self.schedule.settle(place, "SKIPPED", event.reason)
+
+    def _visit_refused(self, event: ev.VisitRefused) -> None:
+        place = self.compiled.graph.index[event.task]
+        node = self.schedule.nodes[place]
+        self._approved.pop(place, None)
+        self.just_settled = True
+        message = f"task {event.task!r} was due for visit {event.count + 1}; {event.setting} allows {event.count}"
+        if event.setting != "max_visits":
+            message = (
+                f"task {event.task!r} was due for task run {event.count + 1}; {event.setting} allows {event.count}"
+            )
+        node.error = ev.TaskError("limit", message)
+        self._recover(place, setting=event.setting, count=event.count)
+
+    def _visit_discarded(self, event: ev.VisitDiscarded) -> None:
+        place = self.compiled.graph.index[event.task]
+        self._end_visit(self.schedule.nodes[place], event.visit, event.attempts, event.retried)
+        self.discarded_calls += event.attempts - event.retried
+        self.just_settled = True
+
+    def _approval_asked(self, event: ev.ApprovalAsked) -> None:
+        self.approvals.ask(event)
+        if event.task is not None:
+            place = self.compiled.graph.index[event.task]
+            self.schedule.wait(place)
+            if event.kind == "failed":
+                self.to_ask.remove(place)
+
+    def _approval_handed_on(self, event: ev.ApprovalHandedOn) -> None:
+        self.approvals.handed_on.add(event.approval)
+
+    def _approval_decided(self, event: ev.ApprovalDecided) -> None:
+        asked = self.approvals.decide(event)
+        if asked.kind == "plan":
+            self._plan_decided(event)
+            return
+        if asked.task is None:
+            return
+        place = self.compiled.graph.index[asked.task]
+        if event.decision == "approved":
+            self._approved[place] = asked
+            self.schedule.make_ready(place)
+        elif event.decision == "rerun":
+            self.schedule.nodes[place].forget()
+            self.schedule.make_ready(place)
+        else:
+            self._decided_end(place, asked, event)
+
+    def _decided_end(self, place: int, asked: ev.ApprovalAsked, event: ev.ApprovalDecided) -> None:
+        """A decision that settles the task."""
+        node = self.schedule.nodes[place]
+        self.just_settled = True
+        if event.decision == "skip":
+            self.schedule.settle(place, "SKIPPED", "person")
+        elif event.decision == "done":
+            node.data, node.error = event.result, None
+            self._succeed(place)
+        elif event.decision == "fail":
+            self._abort(place, node.error or ev.TaskError("rejected", "a person let it fail"))
+        else:
+            kind = event.decision
+            message = "nobody decided in time" if kind == "expired" else f"rejected by {event.by or 'someone'}"
+            node.error = ev.TaskError(kind, message)
+            self._count_visit(node, asked.visit)
+            self.trace.append((self.compiled.graph.ids[place], "fail"))
+            self._fail(place)
+
+    def _plan_decided(self, event: ev.ApprovalDecided) -> None:
+        if event.decision == "approved":
+            self._plan_approved = True
+        else:
+            self.rejection = ev.PlanRejected(message=f"the plan was rejected by {event.by or 'someone'}")
+
+    def _criteria_judged(self, event: ev.CriteriaJudged) -> None:
+        self.judged = event
+
+    def _pause_wanted(self, _event: ev.PauseAsked) -> None:
+        self.pause_asked = True
+
+    def _cancel_wanted(self, _event: ev.CancelAsked) -> None:
+        self.cancel_asked = True
+        self._stop()
+
+    def _limit_passed(self, event: ev.LimitPassed) -> None:
+        if event.setting == "limits.cleanup_timeout":
+            self.cleanup_over = True
+        elif self.ending is None:
+            message = f"the run took longer than {event.setting} allows ({event.count:g} s)"
+            self.ending = Ending("limit", "limit", None, message, event.setting, event.count)
+            self._stop()
+
+    def _nothing(self, event: ev.Event) -> None:
+        """A fact that changes nothing in the state."""
+
+    # Consequences ---------------------------------------------------------------------------------------------------
+
+    def _count_visit(self, node: Node, visit: int) -> None:
+        if visit > node.visits:
+            node.visits = visit
+            self.total_visits += 1
+
+    def _end_visit(self, node: Node, visit: int, attempts: int, retried: int) -> None:
+        self._count_visit(node, visit)
+        node.attempts += attempts
+        node.retried += retried
+        self._approved.pop(node.place, None)
+        if node.place in self.schedule.turns.running:
+            self.schedule.finish(node.place)
+            self.context.close_view(node.place)
+
+    def _succeed(self, place: int) -> None:
+        target = self.compiled.graph.on_success[place]
+        if target >= 0 and self.compiled.graph.success_back[place]:
+            self.schedule.jump(place, target, "SUCCEEDED")
+        else:
+            self.schedule.settle(place, "SUCCEEDED")
+
+    def _fail(self, place: int) -> None:
+        """Section 4 of the plan's meaning: the edge, else the recovery."""
+        target = self.failures.jump_target(place)
+        if target is not None:
+            self.schedule.jump(place, target, "FAILED")
+        elif self.failures.is_handled(place):
+            self.schedule.settle(place, "FAILED")
+        else:
+            self._recover(place)
+
+    def _recover(self, place: int, setting: str | None = None, count: int | None = None) -> None:
+        node = self.schedule.nodes[place]
+        error = node.error or ev.TaskError("verification", "the decision is false, and no branch is there for that")
+        recovery = "abort" if setting == "limits.max_task_runs" else self.failures.recovery(place)
+        if recovery == "skip":
+            self.schedule.settle(place, "SKIPPED", "optional")
+        elif recovery == "pause":
+            self.pause_asked = True
+            self.schedule.wait(place)
+            self.to_ask.append(place)
+        elif setting is not None:
+            self.ending = Ending("limit", "limit", self.compiled.graph.ids[place], error.message, setting, count)
+            node.error = None
+            self._stop()
+        else:
+            self._abort(place, error)
+
+    def _abort(self, place: int, error: ev.TaskError) -> None:
+        self.ending = Ending("abort", error.kind, self.compiled.graph.ids[place], error.message)
+        self.schedule.settle_quietly(place, "FAILED")
+        self._stop()
+
+    def _stop(self) -> None:
+        """Nothing new starts but finalizers; what waits for a person no longer does."""
+        if self._compiled is None:
+            return
+        self.schedule.stop()
+        self._approved.clear()
+        self.to_ask.clear()
+        for task in self.approvals.withdraw_all():
+            self.node(task).status = "PENDING"
+
+    def _settle_in_ending(self, place: int, status: Any, reason: SkipReason | None = None) -> None:
+        self.schedule.settle_quietly(place, status, reason)
+        if self._cleanup and self._cleanup[0] == place:
+            self._cleanup.popleft()
+        if self.cleaning == place:
+            self.cleaning = None
+
+    def _withdraw(self, place: int) -> None:
+        self.approvals.withdraw(self.compiled.graph.ids[place])
+
+
+_CHANGES: dict[type[ev.Event], Callable[[Run, Any], None]] = {
+    ev.RunStarted: Run._run_started,
+    ev.PlanAdopted: Run._plan_adopted,
+    ev.PlanRejected: Run._plan_rejected,
+    ev.PhaseChanged: Run._phase_changed,
+    ev.TaskStarted: Run._task_started,
+    ev.TaskEvaluated: Run._task_evaluated,
+    ev.ContextChanged: Run._context_changed,
+    ev.TaskSkipped: Run._task_skipped,
+    ev.VisitRefused: Run._visit_refused,
+    ev.VisitDiscarded: Run._visit_discarded,
+    ev.ApprovalAsked: Run._approval_asked,
+    ev.ApprovalHandedOn: Run._approval_handed_on,
+    ev.ApprovalDecided: Run._approval_decided,
+    ev.CriteriaJudged: Run._criteria_judged,
+    ev.PauseAsked: Run._pause_wanted,
+    ev.CancelAsked: Run._cancel_wanted,
+    ev.LimitPassed: Run._limit_passed,
+    ev.AttemptFailed: Run._nothing,
+    ev.CallAbandoned: Run._nothing,
+    ev.LoopBlocked: Run._nothing,
+    ev.Progress: Run._nothing,
+    ev.TaskLogged: Run._nothing,
+    ev.FilterApplied: Run._nothing,
+    ev.RunFinished: Run._nothing,
+}

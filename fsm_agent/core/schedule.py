@@ -1,0 +1,293 @@
+"""Which task may run: dependencies, joins, branches, dead paths, jumps back, locks and turns.
+
+Everything is kept by counters that change only along the edges of what has changed. Nothing here scans all tasks.
+The rules are those of the plan's meaning: settling a task decides its branch edges and counts at its dependents; a
+back edge that fires takes those counts back for all that can be reached from its target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from fsm_agent.core.loops import LoopGates
+from fsm_agent.core.nodes import EdgeState, Node, SkipReason, Status
+from fsm_agent.core.turns import Turns
+from fsm_agent.plan.graph import NONE, Graph
+
+DEAD, FIRED, UNDECIDED = EdgeState.DEAD, EdgeState.FIRED, EdgeState.UNDECIDED
+
+
+@dataclass(slots=True, eq=False)
+class _Hold:
+    """Tasks of a jump that wait for those among them which still ran when it happened."""
+
+    members: frozenset[int]
+    running: set[int]
+    waiting: set[int] = field(default_factory=set)
+
+
+class Schedule:
+    """Readiness of all tasks of one run."""
+
+    __slots__ = (
+        "_checks",
+        "_gates",
+        "_holds",
+        "_stopped",
+        "_touched",
+        "graph",
+        "nodes",
+        "on_withdraw",
+        "turns",
+        "unsettled",
+    )
+
+    def __init__(self, graph: Graph, turns: Turns, on_withdraw: Callable[[int], None]) -> None:
+        self.graph = graph
+        self.turns = turns
+        self.on_withdraw = on_withdraw
+        """Called with the place of a task whose approval is no longer wanted."""
+        self.nodes = [
+            Node(place, len(graph.dependencies[place]), len(graph.soft[place]), len(graph.branch_sources[place]))
+            for place in range(len(graph.ids))
+        ]
+        self.unsettled = len(self.nodes)
+        self._gates = LoopGates(graph)
+        self._holds: list[_Hold] = []
+        self._touched: set[int] = set()
+        self._checks: list[int] = []
+        self._stopped = False
+
+    def begin(self) -> None:
+        """Make ready what has nothing to wait for."""
+        self._checks.extend(node.place for node in self.nodes if not node.pending and not node.soft_pending)
+        self._run_checks()
+
+    def is_active(self, place: int) -> bool:
+        """An entry task, or one that a branch edge or a jump has led to."""
+        node = self.nodes[place]
+        return node.forced or node.fired_in > 0 or not self.graph.branch_sources[place]
+
+    # What happens to a task -----------------------------------------------------------------------------------------
+
+    def start(self, place: int) -> None:
+        """A visit begins."""
+        self.nodes[place].status = "RUNNING"
+        self.turns.take(place)
+
+    def wait(self, place: int) -> None:
+        """The task waits for a person, holding nothing."""
+        self.turns.drop(place)
+        self.nodes[place].status = "WAITING_APPROVAL"
+
+    def make_ready(self, place: int) -> None:
+        """The person agreed: the task is ready again."""
+        self.nodes[place].status = "READY"
+        self.turns.add(place)
+
+    def finish(self, place: int) -> bool:
+        """A visit's call is over. False if a jump had reset its task meanwhile: then its outcome is dropped."""
+        self.turns.release(place)
+        counted = self.nodes[place].status == "RUNNING"
+        for hold in [hold for hold in self._holds if place in hold.running]:
+            hold.running.discard(place)
+            if not hold.running:
+                self._holds.remove(hold)
+                self._checks.extend(hold.waiting)
+        self._run_checks()
+        return counted
+
+    def stop(self) -> None:
+        """The run is ending: what is ready will not be started any more."""
+        self._stopped = True
+        for place in self.turns.clear():
+            self.nodes[place].status = "PENDING"
+
+    def settle_quietly(self, place: int, status: Status, reason: SkipReason | None = None) -> None:
+        """Give a task its last status without any effect on others: the run is ending."""
+        node = self.nodes[place]
+        self.turns.drop(place)
+        node.status = status
+        node.reason = reason
+        self.unsettled -= 1
+
+    def settle(self, place: int, status: Status, reason: SkipReason | None = None) -> None:
+        """Give a task its status; its edges fire or die, and what waits for it is looked at."""
+        self._settle(place, status, reason)
+        self._run_checks()
+
+    def jump(self, source: int, target: int, status: Status) -> None:
+        """`source` settles and a back edge of it fires: the target and all that can be reached from it run again."""
+        if source not in self.graph.reachable(target):
+            self._settle(source, status, None)
+        else:
+            self.nodes[source].forget()
+        self._reset(target)
+        self._run_checks()
+
+    # Settling -------------------------------------------------------------------------------------------------------
+
+    def _settle(self, place: int, status: Status, reason: SkipReason | None) -> None:
+        node = self.nodes[place]
+        self.turns.drop(place)
+        node.status = status
+        node.reason = reason
+        self.unsettled -= 1
+        self._touched.add(place)
+        self._decide_edges(node)
+        self._count(node, +1)
+        self._checks.extend(self._gates.settled(place))
+
+    def _decide_edges(self, node: Node) -> None:
+        """What fires and what dies. Back edges count at nobody: those that fire do so in `jump`."""
+        graph, place = self.graph, node.place
+        if (target := graph.on_success[place]) != NONE:
+            fires = node.status == "SUCCEEDED" or (node.is_pass and not graph.success_back[place])
+            node.success_edge = FIRED if fires else DEAD
+            if not graph.success_back[place]:
+                self._arrive(target, fires)
+        if (target := graph.on_failure[place]) != NONE:
+            fires = node.status == "FAILED"
+            node.failure_edge = FIRED if fires else DEAD
+            if not graph.failure_back[place]:
+                self._arrive(target, fires)
+
+    def _arrive(self, target: int, fires: bool) -> None:
+        node = self.nodes[target]
+        if fires:
+            node.fired_in += 1
+        else:
+            node.live_in -= 1
+        self._checks.append(target)
+
+    def _count(self, node: Node, sign: int) -> None:
+        """Count a settled task at those that depend on it, or (sign -1) take that back."""
+        for place in self.graph.dependents[node.place]:
+            follower = self.nodes[place]
+            follower.pending -= sign
+            if node.goes_on or self._met(node, place):
+                follower.passed += sign
+                if node.status == "SUCCEEDED" or self._met(node, place):
+                    follower.succeeded += sign
+            elif node.reason == "not_taken":
+                follower.not_taken += sign
+            elif self.graph.on_failure[node.place] != place:
+                follower.bad += sign
+            if sign > 0:
+                self._checks.append(place)
+        for place in self.graph.soft_dependents[node.place]:
+            self.nodes[place].soft_pending -= sign
+            if sign > 0:
+                self._checks.append(place)
+
+    def _met(self, node: Node, follower: int) -> bool:
+        """Whether the dependency's own branch edge into the follower has fired."""
+        graph, place = self.graph, node.place
+        return (node.success_edge is FIRED and graph.on_success[place] == follower) or (
+            node.failure_edge is FIRED and graph.on_failure[place] == follower
+        )
+
+    # Readiness ------------------------------------------------------------------------------------------------------
+
+    def _run_checks(self) -> None:
+        """Look at all that something has changed for. A skip adds more to look at."""
+        checks = self._checks
+        while checks:
+            self._check(self.nodes[checks.pop()])
+
+    def _check(self, node: Node) -> None:
+        if node.status != "PENDING" or self._stopped:
+            return
+        place = node.place
+        if not (node.forced or node.fired_in) and self.graph.branch_sources[place]:
+            if not node.live_in:
+                self._settle(place, "SKIPPED", "not_taken")
+            return
+        verdict = self._join(node)
+        if verdict is None:
+            return
+        if isinstance(verdict, str):
+            self._settle(place, "SKIPPED", verdict)
+        elif not node.soft_pending and not self._gates.closed(place) and not self._held(place):
+            node.status = "READY"
+            self._touched.add(place)
+            self.turns.add(place)
+
+    def _join(self, node: Node) -> Literal[True] | SkipReason | None:
+        """True: the join holds. A reason: it cannot hold any more. None: not yet known."""
+        graph, place = self.graph, node.place
+        rule = graph.joins[place]
+        size = len(graph.dependencies[place])
+        if not size or (rule == "any" and node.succeeded):
+            return True
+        if node.pending:
+            return None
+        if rule == "all":
+            holds = not node.bad and node.not_taken < size
+        elif rule == "any":
+            holds = node.passed > 0
+        elif rule == "all_done":
+            holds = node.not_taken < size
+        else:
+            holds = self._sequence_goes_on(place)
+        return True if holds else ("upstream_failed" if node.bad else "not_taken")
+
+    def _sequence_goes_on(self, place: int) -> bool:
+        """`flow: sequential`: the last task listed before this one that was taken decides."""
+        for dependency in reversed(self.graph.dependencies[place]):
+            before = self.nodes[dependency]
+            if before.reason == "not_taken":
+                continue
+            alone = self.graph.on_failure[dependency] == NONE and self.graph.on_success[dependency] != NONE
+            return before.goes_on or (before.false_decision and alone)
+        return False
+
+    def _held(self, place: int) -> bool:
+        for hold in self._holds:
+            if place in hold.members:
+                hold.waiting.add(place)
+                return True
+        return False
+
+    # Jumps ----------------------------------------------------------------------------------------------------------
+
+    def _reset(self, target: int) -> None:
+        members = self.graph.reachable(target)
+        touched = members & self._touched  # as dear as the smaller of the two
+        running = set()
+        for place in touched:
+            node = self.nodes[place]
+            if node.status == "RUNNING":
+                running.add(place)
+            elif node.status == "WAITING_APPROVAL":
+                self.on_withdraw(place)
+            elif node.settled:
+                self._take_back(node)
+            self.turns.drop(place)
+            node.forget()
+        self._touched -= touched
+        for hold in self._holds:
+            running |= hold.running & members
+        self.nodes[target].forced = True
+        self._touched.add(target)
+        if running:
+            self._holds.append(_Hold(members, running))
+        self._checks.extend(touched)
+        self._checks.append(target)
+
+    def _take_back(self, node: Node) -> None:
+        graph, place = self.graph, node.place
+        self.unsettled += 1
+        self._count(node, -1)
+        self._gates.unsettled(place)
+        for state, target, back in (
+            (node.success_edge, graph.on_success[place], graph.success_back[place]),
+            (node.failure_edge, graph.on_failure[place], graph.failure_back[place]),
+        ):
+            if target != NONE and not back:
+                if state is FIRED:
+                    self.nodes[target].fired_in -= 1
+                elif state is DEAD:
+                    self.nodes[target].live_in += 1

@@ -1,0 +1,179 @@
+"""Asking people: through a callable of this process, or by leaving the question open until someone decides."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from fsm_agent.core.approvals import approval_id, digest_of
+from fsm_agent.core.events import ApprovalAsked, ApprovalDecided, ApprovalHandedOn, Verdict
+from fsm_agent.errors import DecisionRefused
+from fsm_agent.jsonable import to_plain
+from fsm_agent.skills.isolation import Flight, start
+from fsm_agent.skills.outcomes import describe
+
+if TYPE_CHECKING:
+    from fsm_agent.clock import Timer
+    from fsm_agent.engine.driver import Driver
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalRequest:
+    """What an approver is asked. `parameters` are exactly those of the call, secrets shown as ***."""
+
+    run_id: str
+    approval: str
+    kind: str
+    task: str | None
+    visit: int
+    skill: str | None = None
+    name: str | None = None
+    description: str | None = None
+    risk: str | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An approver's answer with who and why. A bare True or False will do too; None leaves it to someone else."""
+
+    approved: bool
+    by: str | None = None
+    why: str | None = None
+
+
+Approver = Callable[[ApprovalRequest], bool | Answer | Awaitable[bool | Answer | None] | None]
+"""Asked for each approval. A sync one runs on a thread, so that it may wait for a person."""
+
+
+class Approving:
+    """The open questions of one run, and who is being asked."""
+
+    def __init__(self, driver: Driver, approver: Approver | None) -> None:
+        self._driver = driver
+        self._approver = approver
+        self._flights: dict[str, Flight] = {}
+        self._timers: dict[str, Timer] = {}
+        self._closed = False
+
+    # Questions ------------------------------------------------------------------------------------------------------
+
+    def ask_about_plan(self) -> None:
+        """A person must agree to the plan."""
+        run = self._driver.run
+        digest = digest_of(run.compiled.plan.to_json())
+        name = approval_id(run.run_id, None, run.plan_version, None, digest)
+        self._ask(ApprovalAsked(approval=name, kind="plan", visit=0, digest=digest))
+
+    def ask_about_failure(self, place: int) -> None:
+        """A task failed, and a person must say what is to become of it."""
+        run = self._driver.run
+        node, task = run.schedule.nodes[place], run.compiled.graph.ids[place]
+        name = approval_id(run.run_id, task, node.visits, None, "failed")
+        self._ask(ApprovalAsked(approval=name, kind="failed", task=task, visit=node.visits, error=node.error))
+
+    def _ask(self, event: ApprovalAsked) -> None:
+        self._driver.record(event)
+        self.asked(event)
+
+    def asked(self, event: ApprovalAsked) -> None:
+        """A question was recorded: start its clock, and ask the approver if there is one."""
+        clock = self._driver.clock
+        if event.expires_at is not None:
+            wait = max(0.0, event.expires_at - clock.now())
+            self._timers[event.approval] = clock.call_later(wait, partial(self._expire, event))
+        if event.approver and self._approver is not None:
+            request = self._request(event)
+            self._flights[event.approval] = start(
+                partial(self._approver, request),
+                {},
+                partial(self._answered, event),
+                is_async=_is_async(self._approver),
+                timeout=None,
+                clock=clock,
+                grace=self._driver.cancel_grace,
+            )
+
+    def _request(self, event: ApprovalAsked) -> ApprovalRequest:
+        run = self._driver.run
+        task = run.task(run.compiled.graph.index[event.task]) if event.task is not None else None
+        return ApprovalRequest(
+            run_id=run.run_id,
+            approval=event.approval,
+            kind=event.kind,
+            task=event.task,
+            visit=event.visit,
+            skill=task.skill if task else None,
+            name=task.task.name if task else None,
+            description=task.task.description if task else None,
+            risk=event.risk,
+            parameters=event.parameters or {},
+        )
+
+    # Answers --------------------------------------------------------------------------------------------------------
+
+    def _answered(self, event: ApprovalAsked, value: Any, error: BaseException | None) -> None:
+        self._flights.pop(event.approval, None)
+        if self._closed or event.approval not in self._driver.run.approvals.open:
+            return
+        if isinstance(value, bool):
+            value = Answer(value, by="approver")
+        if isinstance(value, Answer):
+            verdict: Verdict = "approved" if value.approved else "rejected"
+            self._settle(event, verdict, by=value.by or "approver", why=value.why)
+            return
+        message = "" if error is None else f"the approver failed: {self._driver.redact(describe(error))}"
+        if error is None and value is not None:
+            message = f"the approver returned {type(value).__name__}, not True, False, None or an Answer"
+        self._driver.tell_from_outside(ApprovalHandedOn(approval=event.approval, task=event.task, message=message))
+
+    def _expire(self, event: ApprovalAsked) -> None:
+        if event.approval in self._driver.run.approvals.open:
+            self._settle(event, "expired", by=None, why=None)
+
+    def decide(
+        self, which: str | None, verdict: Verdict, *, by: str | None = None, why: str | None = None, result: Any = None
+    ) -> None:
+        """Someone decides about an approval (by its id, or its task's only one). Raises DecisionRefused, NotJson."""
+        event = self._driver.run.approvals.find(which, verdict)
+        if event.expires_at is not None and self._driver.clock.now() > event.expires_at:
+            self._settle(event, "expired", by=None, why=None)
+            raise DecisionRefused(f"the approval of {event.task!r} has expired", hint="it counts as rejected")
+        self._settle(event, verdict, by=by, why=why, result=to_plain(result))
+
+    def _settle(
+        self, event: ApprovalAsked, verdict: Verdict, *, by: str | None, why: str | None, result: Any = None
+    ) -> None:
+        timer = self._timers.pop(event.approval, None)
+        if timer is not None:
+            timer.cancel()
+        self._driver.tell_from_outside(
+            ApprovalDecided(
+                approval=event.approval,
+                decision=verdict,
+                task=event.task,
+                visit=event.visit,
+                by=by,
+                why=why,
+                result=result,
+            )
+        )
+
+    def close(self) -> None:
+        """Nobody is asked any more."""
+        self._closed = True
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+        for flight in list(self._flights.values()):
+            flight.cancel()
+        self._flights.clear()
+
+
+def _is_async(approver: Approver) -> bool:
+    return asyncio.iscoroutinefunction(approver) or inspect.iscoroutinefunction(getattr(approver, "__call__", None))  # noqa: B004 - the method itself is looked at

@@ -1,0 +1,94 @@
+"""The engine's side of a skill's context."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import threading
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from fsm_agent.core.events import Event, Progress, TaskLogged
+from fsm_agent.jsonable import copy_plain, encode
+from fsm_agent.skills.context import SkillContext, TaskInfo
+
+if TYPE_CHECKING:
+    from fsm_agent.engine.driver import Driver
+    from fsm_agent.engine.visits import Visit
+    from fsm_agent.skills.registry import Skill
+
+
+def idempotency_key(run_id: str, task: str, visit: int) -> str:
+    """The same for every attempt of one visit of one task of one run. ASCII, so that it can be an HTTP header."""
+    return hashlib.sha256(encode([run_id, task, visit])).hexdigest()[:32]
+
+
+def context_for(driver: Driver, visit: Visit, skill: Skill) -> SkillContext:
+    """A context for one attempt of a visit."""
+    task = visit.task.task
+    declared = task.writes if task.writes is not None else skill.spec.writes
+    run_id = driver.run.run_id
+    return SkillContext(
+        _Port(driver, visit),
+        TaskInfo(task.id, task.name, task.description, task.expected_output),
+        run_id=run_id,
+        visit=visit.number,
+        attempt=visit.attempts,
+        idempotency_key=idempotency_key(run_id, task.id, visit.number),
+        declared=declared,
+    )
+
+
+class _Port:
+    """What a context reads and tells. Telling may come from a thread: it is recorded on the event loop."""
+
+    __slots__ = ("_attempt", "_driver", "_loop", "_thread", "_visit")
+
+    def __init__(self, driver: Driver, visit: Visit) -> None:
+        self._driver = driver
+        self._visit = visit
+        self._attempt = visit.attempts
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
+
+    def read(self, key: str, default: Any) -> Any:
+        """The committed value as of the visit's start, as a fresh copy."""
+        return self._visit.view.get(key, default)
+
+    def results(self) -> Mapping[str, Mapping[str, Any]]:
+        """The results of the task's dependencies."""
+        run = self._driver.run
+        places = run.compiled.graph.dependencies[self._visit.place]
+        return {run.compiled.graph.ids[place]: copy_plain(run.schedule.nodes[place].result()) for place in places}
+
+    def tell_progress(self, share: float, text: str) -> None:
+        """Record progress."""
+        visit = self._visit
+        text = self._driver.redact(text)
+        self._tell(Progress(task=visit.id, visit=visit.number, attempt=self._attempt, share=share, text=text))
+
+    def tell_log(self, message: str, fields: Mapping[str, Any]) -> None:
+        """Record a log line."""
+        visit, redact = self._visit, self._driver.redact_value
+        self._tell(
+            TaskLogged(
+                task=visit.id,
+                visit=visit.number,
+                attempt=self._attempt,
+                message=redact(message),
+                fields=redact(dict(fields)),
+            )
+        )
+
+    def _tell(self, event: Event) -> None:
+        if threading.get_ident() == self._thread:
+            self._record(event)
+        else:
+            try:
+                self._loop.call_soon_threadsafe(self._record, event)
+            except RuntimeError:  # the loop is closed: a thread that was left behind talks to nobody
+                return
+
+    def _record(self, event: Event) -> None:
+        if not self._driver.run.final and self._visit.attempts == self._attempt and self._visit.calling:
+            self._driver.record(event)

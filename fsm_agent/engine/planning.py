@@ -1,0 +1,109 @@
+"""How a run gets its plan: one that is given, or one that a planner proposes and that passes every check."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from fsm_agent.core.events import PlanAdopted, PlanRejected
+from fsm_agent.errors import FsmAgentError, InvalidPlan
+from fsm_agent.jsonable import encode
+from fsm_agent.plan.compiled import CompiledPlan
+from fsm_agent.plan.inputs import check_inputs
+from fsm_agent.planner.protocol import Planner, PlanRequest
+from fsm_agent.skills.outcomes import describe
+
+if TYPE_CHECKING:
+    from fsm_agent.engine.driver import Driver
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A plan that passed all checks, with its digest."""
+
+    compiled: CompiledPlan
+    digest: str
+
+    @staticmethod
+    def of(compiled: CompiledPlan) -> Prepared:
+        """Take the digest of a plan's normal form."""
+        return Prepared(compiled, hashlib.sha256(encode(compiled.plan.to_json())).hexdigest()[:32])
+
+
+@dataclass(slots=True)
+class Planning:
+    """The planning of one run."""
+
+    given: Mapping[str, Any]
+    """The inputs as given."""
+    prepared: Prepared | None = None
+    planner: Planner | None = None
+    check: Callable[[Any], Prepared] | None = None
+    """Checks what a planner proposes. Raises InvalidPlan."""
+    library: dict[str, CompiledPlan] = field(default_factory=dict)
+    """The compiled plans of this run, by digest."""
+    _asking: asyncio.Task[None] | None = None
+
+    def plan_of(self, digest: str) -> CompiledPlan:
+        """The compiled plan of a digest."""
+        return self.library[digest]
+
+    @property
+    def under_way(self) -> bool:
+        """Whether a planner is at work."""
+        return self._asking is not None
+
+    def go_on(self, driver: Driver) -> None:
+        """Adopt the plan that is given, or ask the planner."""
+        if self.prepared is not None:
+            self._adopt(driver, self.prepared, "person", None)
+        else:
+            self._asking = asyncio.get_running_loop().create_task(self._ask(driver))
+
+    async def _ask(self, driver: Driver) -> None:
+        """Ask the planner; whatever comes of it is an event."""
+        try:
+            if self.planner is None or self.check is None:
+                raise InvalidPlan(())
+            request = PlanRequest(driver.run.run_id, driver.run.goal, tuple(self.given))
+            proposal = await self.planner.propose(request)
+            self._adopt(driver, self.check(proposal.plan), proposal.author, proposal.reason)
+        except InvalidPlan as error:
+            self._reject(driver, error, tuple(problem.to_json() for problem in error.problems))
+        except Exception as error:  # noqa: BLE001 - a planner is foreign code: its failure is the run's
+            self._reject(driver, error, ())
+        finally:
+            self._asking = None
+            driver.wake()
+
+    def _adopt(self, driver: Driver, prepared: Prepared, author: str, reason: str | None) -> None:
+        plan = prepared.compiled.plan
+        values, problems = check_inputs(plan, self.given)
+        if problems:
+            raise InvalidPlan(problems)
+        secrets = {name: value for name, value in values.items() if plan.inputs[name].secret}
+        self.library[prepared.digest] = prepared.compiled
+        driver.keep_secret(secrets)
+        driver.cancel_grace = plan.limits.cancel_grace
+        driver.record(
+            PlanAdopted(
+                version=driver.run.plan_version + 1,
+                digest=prepared.digest,
+                inputs={name: value for name, value in values.items() if name not in secrets},
+                secrets=tuple(secrets),
+                author=author,
+                reason=reason,
+            )
+        )
+
+    def _reject(self, driver: Driver, error: Exception, problems: tuple[dict[str, Any], ...]) -> None:
+        message = error.message if isinstance(error, FsmAgentError) else f"the planner failed: {describe(error)}"
+        driver.record(PlanRejected(message=driver.redact(message), problems=problems))
+
+    def close(self) -> None:
+        """Nobody plans any more."""
+        if self._asking is not None:
+            self._asking.cancel()

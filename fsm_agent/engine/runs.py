@@ -1,0 +1,147 @@
+"""The runs that an engine has in hand: live ones, and paused ones that someone may resume."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from fsm_agent.clock import Clock
+from fsm_agent.core.events import CancelAsked, Event
+from fsm_agent.core.result import RunResult, result_of
+from fsm_agent.core.run import Run
+from fsm_agent.engine.driver import Driver
+from fsm_agent.errors import RunExists, RunNotActive, UnknownRun
+
+
+@dataclass(slots=True, eq=False)
+class Handle:
+    """One run in hand."""
+
+    run: Run
+    driver: Driver
+    clock: Clock
+    driven: bool = False
+    elapsed: float = 0.0
+
+    def result(self) -> RunResult:
+        """The run's result, or its present state."""
+        return result_of(self.run, resumable=self.driver.journal.durable, elapsed=round(self.elapsed, 6))
+
+    async def drive(self) -> RunResult:
+        """Go on to the end or to a pause. Cancelling the awaiting task cancels the run, which still cleans up."""
+        async for _ in self.steps():
+            pass
+        return self.result()
+
+    async def steps(self) -> AsyncIterator[None]:
+        """Go on step by step; the same rules."""
+        if self.driven:
+            raise RunNotActive(f"run {self.run.run_id!r} is driven already", hint="use pause, cancel or decide")
+        self.driven = True
+        began = self.clock.monotonic()
+        try:
+            while await self.driver.step():
+                yield None
+        except BaseException:
+            await self._cancel()
+            raise
+        finally:
+            self.driven = False
+            self.elapsed += self.clock.monotonic() - began
+            if self.run.final:
+                self.driver.close()
+
+    async def _cancel(self) -> None:
+        """Whoever drives is leaving: the run is cancelled, with its finalizers. A second time it is just dropped."""
+        try:
+            if not self.run.final:
+                if not self.run.cancel_asked:
+                    self.driver.record(CancelAsked(why="the task that drove the run was cancelled"))
+                await self.driver.drive()
+        finally:
+            self.driver.close()
+
+
+class Runs:
+    """All runs in hand, by id."""
+
+    def __init__(self) -> None:
+        self._handles: dict[str, Handle] = {}
+
+    def __iter__(self) -> Iterator[Handle]:
+        return iter(list(self._handles.values()))
+
+    def ids(self) -> tuple[str, ...]:
+        """The ids of all runs in hand."""
+        return tuple(self._handles)
+
+    def add(self, handle: Handle) -> None:
+        """Take a run in hand. Raises RunExists."""
+        run_id = handle.run.run_id
+        if run_id in self._handles:
+            raise RunExists(f"a run {run_id!r} is in hand already", hint="leave run_id out, or choose another")
+        self._handles[run_id] = handle
+
+    def get(self, run_id: str) -> Handle:
+        """The run of that id. Raises UnknownRun."""
+        handle = self._handles.get(run_id)
+        if handle is None:
+            raise UnknownRun(f"no run {run_id!r} is in hand here", hint="it has ended, or another engine has it")
+        return handle
+
+    def let_go(self, handle: Handle) -> None:
+        """Forget a run that is over; a paused one stays."""
+        if handle.run.final or handle.run.phase != "paused":
+            self._handles.pop(handle.run.run_id, None)
+
+
+@dataclass(slots=True, eq=False)
+class RunStream:
+    """The events of a run as it goes: `async for event in stream`. The run goes on as they are taken.
+
+    `run_id` is known from the start, `result` once the events are at an end. Leaving the loop early and closing the
+    stream (`aclose`, or `async with`) cancels the run.
+    """
+
+    handle: Handle
+    runs: Runs
+    result: RunResult | None = None
+    _fresh: list[Event] = field(default_factory=list)
+    _events: AsyncIterator[Event] | None = None
+
+    @property
+    def run_id(self) -> str:
+        """The run's id."""
+        return self.handle.run.run_id
+
+    def __aiter__(self) -> AsyncIterator[Event]:
+        if self._events is None:
+            self._events = self._drive()
+        return self._events
+
+    async def __aenter__(self) -> RunStream:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Cancel the run if it still goes on."""
+        events: Any = self._events
+        if events is not None:
+            await events.aclose()
+
+    async def _drive(self) -> AsyncIterator[Event]:
+        self.handle.driver.add_listener(self._fresh.append)
+        steps: Any = self.handle.steps()
+        try:
+            async for _ in steps:
+                while self._fresh:
+                    yield self._fresh.pop(0)
+            while self._fresh:
+                yield self._fresh.pop(0)
+        finally:
+            await steps.aclose()
+            self.result = self.handle.result()
+            self.runs.let_go(self.handle)

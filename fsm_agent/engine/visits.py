@@ -1,0 +1,223 @@
+"""One visit under way: its attempts, the waits between them, and the fallback at the end.
+
+A visit is a little state machine of its own, driven by callbacks: a call ended, a wait is over, a cancel was asked.
+It decides nothing about the plan; the policy says what follows a failure, and the driver judges the outcome. No more
+than one asyncio task (or one thread) exists for an attempt, and none between attempts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal, Protocol
+
+from fsm_agent.clock import Clock, RandomSource, Timer
+from fsm_agent.core.context import View
+from fsm_agent.core.events import AttemptFailed, CallAbandoned, Event, LoopBlocked, TaskError
+from fsm_agent.core.judging import Outcome
+from fsm_agent.engine.acceptance import Accepted, Acceptor
+from fsm_agent.engine.turns import Ready
+from fsm_agent.errors import CallTimeout
+from fsm_agent.plan.compiled import CompiledTask
+from fsm_agent.plan.policy import Failure, Policy, Retry, UseFallback, after_failure
+from fsm_agent.skills.context import SkillContext
+from fsm_agent.skills.isolation import Flight, start
+from fsm_agent.skills.outcomes import failure_of
+from fsm_agent.skills.registry import Skill
+
+CANCELLED = "cancelled"
+
+
+class VisitHost(Protocol):
+    """What a visit needs of the driver that it runs under."""
+
+    clock: Clock
+    random: RandomSource
+    cancel_grace: float
+
+    def record(self, event: Event) -> None:
+        """Append an event to the run's journal."""
+
+    def finished(self, outcome: Outcome) -> None:
+        """The visit is over."""
+
+    def context_for(self, visit: Visit, skill: Skill) -> SkillContext:
+        """A context for one attempt."""
+
+    def redact(self, text: str) -> str:
+        """The text without anything secret."""
+
+
+@dataclass(slots=True, eq=False)
+class _Call:
+    """One call of a skill under way."""
+
+    skill: Skill
+    timeout: float
+    is_fallback: bool
+    context: SkillContext | None = None
+    flight: Flight | None = None
+    cancelled: bool = False
+
+
+class Visit:
+    """One visit of one task."""
+
+    __slots__ = (
+        "_acceptor", "_call", "_host", "_kwargs", "_waiting", "attempts", "first_error", "number", "parameters",
+        "place", "policy", "retried", "skill", "task", "view",
+    )  # fmt: skip
+
+    def __init__(
+        self, host: VisitHost, acceptor: Acceptor, ready: Ready, task: CompiledTask, policy: Policy, view: View
+    ) -> None:
+        self._host = host
+        self._acceptor = acceptor
+        self._kwargs: dict[str, Any] | None = ready.kwargs
+        self._call: _Call | None = None
+        self._waiting: Timer | None = None
+        self.place = ready.place
+        self.number = ready.visit
+        self.task = task
+        self.skill = ready.skill
+        self.policy = policy
+        self.parameters = ready.parameters
+        self.view = view
+        self.attempts = 0
+        self.retried = 0
+        self.first_error: TaskError | None = None
+        """The error of the last attempt, once the fallback has its turn."""
+
+    @property
+    def id(self) -> str:
+        """The task's id."""
+        return self.task.task.id
+
+    @property
+    def calling(self) -> bool:
+        """Whether a call of it is under way."""
+        return self._call is not None
+
+    def start(self) -> None:
+        """Make an attempt: the first, or the next one when its wait is over."""
+        self._waiting = None
+        self.attempts += 1
+        kwargs, self._kwargs = self._kwargs, None
+        if kwargs is None:
+            # Each attempt gets its own: the one before may have changed what it was given.
+            kwargs = self.skill.validate(self.parameters)
+        self._make_call(self.skill, kwargs, self.policy.timeout)
+
+    def cancel(self) -> None:
+        """Stop it: what it comes to is a failure of kind `cancelled`."""
+        if self._waiting is not None:
+            self._waiting.cancel()
+            self._waiting = None
+            self._finish(TaskError(CANCELLED, "cancelled while it waited to try again", attempt=self.attempts))
+        elif self._call is not None and self._call.flight is not None and not self._call.cancelled:
+            self._call.cancelled = True
+            self._call.flight.cancel()
+
+    # Calls ----------------------------------------------------------------------------------------------------------
+
+    def _make_call(self, skill: Skill, kwargs: dict[str, Any], timeout: float, *, is_fallback: bool = False) -> None:
+        host = self._host
+        call = self._call = _Call(skill, timeout, is_fallback)
+        if skill.context_parameter is not None:
+            call.context = kwargs[skill.context_parameter] = host.context_for(self, skill)
+        call.flight = start(
+            skill.function,
+            kwargs,
+            partial(self._ended, call),
+            is_async=skill.is_async,
+            timeout=timeout,
+            clock=host.clock,
+            grace=host.cancel_grace,
+        )
+
+    def _ended(self, call: _Call, value: Any, error: BaseException | None) -> None:
+        """The attempt is over: it can write nothing any more."""
+        self._call = None
+        writes = call.context.close() if call.context is not None else {}
+        if call.flight is not None and call.flight.abandoned:
+            why: Literal["timeout", "cancelled"] = "timeout" if isinstance(error, CallTimeout) else "cancelled"
+            self._host.record(CallAbandoned(task=self.id, visit=self.number, attempt=self.attempts, why=why))
+        elif isinstance(error, CallTimeout):
+            self._tell_if_blocked(call, error)
+        if call.cancelled:
+            self._finish(TaskError(CANCELLED, "cancelled with its run", attempt=self.attempts))
+        elif error is not None:
+            self._failed(call, self._failure_of(error))
+        else:
+            self._returned(call, value, writes)
+
+    def _tell_if_blocked(self, call: _Call, error: CallTimeout) -> None:
+        """An async skill that ended by itself long after its time held up the loop: the timer could not run."""
+        if call.skill.is_async and error.elapsed > call.timeout + self._host.cancel_grace:
+            self._host.record(LoopBlocked(task=self.id, visit=self.number, seconds=round(error.elapsed, 3)))
+
+    def _failure_of(self, error: BaseException) -> Failure:
+        if isinstance(error, asyncio.CancelledError):
+            return Failure(CANCELLED, None, "the skill cancelled itself", self.attempts)
+        return failure_of(error, self.attempts, self._host.clock.now())
+
+    # Verdicts -------------------------------------------------------------------------------------------------------
+
+    def _returned(self, call: _Call, value: Any, writes: Mapping[str, Any]) -> None:
+        broken = call.context.broken if call.context is not None else None
+        verdict = (
+            failure_of(broken, self.attempts, 0.0)
+            if broken is not None
+            else self._acceptor.accept(self, value, writes, skill=call.skill, verify=not call.is_fallback)
+        )
+        if isinstance(verdict, Failure):
+            self._failed(call, verdict)
+        else:
+            self._succeeded(verdict, writes, is_fallback=call.is_fallback)
+
+    def _succeeded(self, accepted: Accepted, writes: Mapping[str, Any], *, is_fallback: bool) -> None:
+        outcome = Outcome(self.place, self.number, self.attempts, self.retried, accepted.data, writes=writes)
+        outcome.verified = accepted.verified
+        if is_fallback:
+            outcome.fallback_used = True
+            outcome.error = self.first_error
+            outcome.verified = False if self.task.verification is not None else None
+        self._host.finished(outcome)
+
+    def _failed(self, call: _Call, failure: Failure) -> None:
+        if call.is_fallback:
+            self._finish(self.first_error)
+            return
+        error = TaskError(failure.kind, self._host.redact(failure.message), failure.type, self.attempts)
+        decision = after_failure(self.policy, failure, self._host.random.random())
+        if isinstance(decision, Retry):
+            self.retried += 1
+            self._tell_failed(error, "retry", decision.delay)
+            self._waiting = self._host.clock.call_later(decision.delay, self.start)
+        elif isinstance(decision, UseFallback):
+            self.first_error = error
+            self._tell_failed(error, "fallback", 0.0)
+            self._fall_back()
+        else:
+            self._finish(error)
+
+    def _tell_failed(self, error: TaskError, then: Literal["retry", "fallback"], delay: float) -> None:
+        self._host.record(
+            AttemptFailed(
+                task=self.id, visit=self.number, attempt=self.attempts, error=error, then=then, delay=round(delay, 6)
+            )
+        )
+
+    def _fall_back(self) -> None:
+        stand_in = self._acceptor.stand_in(self)
+        if stand_in is None:
+            self._finish(self.first_error)
+        elif isinstance(stand_in, Accepted):
+            self._succeeded(stand_in, {}, is_fallback=True)
+        else:
+            self._make_call(stand_in.skill, stand_in.kwargs, stand_in.timeout, is_fallback=True)
+
+    def _finish(self, error: TaskError | None) -> None:
+        self._host.finished(Outcome(self.place, self.number, self.attempts, self.retried, error=error))

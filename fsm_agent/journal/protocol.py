@@ -1,0 +1,26 @@
+"""What the engine asks of a journal. It is the truth about a run: state is what folding its events gives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from fsm_agent.core.events import Event
+
+
+class Journal(Protocol):
+    """The events of one run, in their order."""
+
+    @property
+    def durable(self) -> bool:
+        """Whether what was committed survives the process."""
+
+    @property
+    def events(self) -> Sequence[Event]:
+        """All events so far."""
+
+    def append(self, event: Event) -> None:
+        """Add what happened. It counts once it is committed."""
+
+    async def commit(self) -> None:
+        """Wait until all that was appended is safe. No skill is called before its start is."""

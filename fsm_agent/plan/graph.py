@@ -1,0 +1,321 @@
+"""The plan's shape: edges, back edges, loops, joins, finalizers. Pure structure, computed once, shared by all runs.
+
+Tasks are known by their place in the plan (0-based); `index` gives the place of an id. References to tasks that do not
+exist are left out here (a rule names them), so that a plan with such a problem still has a shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
+from typing import Literal
+
+from fsm_agent.plan.model import Plan, Task
+from fsm_agent.plan.walks import components, path_between, reach
+
+NONE = -1
+"""No task."""
+
+JoinRule = Literal["all", "any", "all_done", "sequential"]
+EdgeKind = Literal["dependency", "implied", "soft", "on_success", "on_failure"]
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """One edge between two places; `back` where it jumps back up the plan."""
+
+    source: int
+    target: int
+    kind: EdgeKind
+    back: bool = False
+
+
+@dataclass(slots=True)
+class Graph:
+    """The shape of one plan. All lists are indexed by place and must not be changed."""
+
+    ids: tuple[str, ...]
+    index: dict[str, int]
+    dependencies: list[tuple[int, ...]]
+    implied: list[bool]
+    """Whether the task's dependencies come from `flow: sequential`."""
+    soft: list[tuple[int, ...]]
+    dependents: list[list[int]]
+    soft_dependents: list[list[int]]
+    on_success: list[int]
+    on_failure: list[int]
+    success_back: list[bool]
+    failure_back: list[bool]
+    joins: list[JoinRule]
+    decisions: list[bool]
+    branch_sources: list[list[int]]
+    """Sources of the forward branch edges into a task, one entry an edge; not empty for a branch target."""
+    successors: list[list[int]]
+    """Along dependencies, soft ones, and forward branch edges."""
+    component_of: list[int]
+    components: list[list[int]]
+    """Largest sets of tasks that can each be reached from every other; most have one task."""
+    order: list[int]
+    """Places in an order in which forward edges point ahead; short where there is a cycle."""
+    cycle: tuple[Edge, ...] = ()
+    """A cycle of forward edges, or nothing."""
+    both_jump: tuple[int, ...] = ()
+    """Tasks whose on_success and on_failure both jump back."""
+    no_exit: tuple[tuple[Edge, ...], ...] = ()
+    """Loops that nothing can end, each as a path of edges."""
+    finalizers: tuple[int, ...] = ()
+    """Clean-up tasks, in the plan's order but after the finalizers that they depend on."""
+    jumpers: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    """For each component that is a loop: its tasks with a back edge."""
+    _reach: dict[int, frozenset[int]] = field(default_factory=dict)
+
+    @staticmethod
+    def of(plan: Plan, decisions: Sequence[bool] | None = None) -> Graph:
+        """The shape of a plan. `decisions` tells which tasks nobody does, where a catalog of skills had a say in it."""
+        return _Builder(plan, decisions).build()
+
+    def is_target(self, place: int) -> bool:
+        """Whether some forward branch edge leads to it; every other task is an entry task."""
+        return bool(self.branch_sources[place])
+
+    def in_loop(self, place: int) -> bool:
+        """Whether it lies on a loop."""
+        return self.component_of[place] in self.jumpers
+
+    def reachable(self, place: int) -> frozenset[int]:
+        """The task and all that can be reached from it by dependencies and forward edges."""
+        found = self._reach.get(place)
+        if found is None:
+            found = self._reach[place] = frozenset(reach([place], self.successors))
+        return found
+
+    def edges(self) -> list[Edge]:
+        """Every edge, task by task."""
+        found: list[Edge] = []
+        for place in range(len(self.ids)):
+            kind: EdgeKind = "implied" if self.implied[place] else "dependency"
+            found.extend(Edge(source, place, kind) for source in self.dependencies[place])
+            found.extend(Edge(source, place, "soft") for source in self.soft[place])
+            if (target := self.on_success[place]) != NONE:
+                found.append(Edge(place, target, "on_success", self.success_back[place]))
+            if (target := self.on_failure[place]) != NONE:
+                found.append(Edge(place, target, "on_failure", self.failure_back[place]))
+        return found
+
+
+class _Builder:
+    """Builds a Graph step by step; each step needs those before it."""
+
+    def __init__(self, plan: Plan, decisions: Sequence[bool] | None) -> None:
+        self.plan = plan
+        self.decisions = list(decisions) if decisions is not None else [is_decision(task, plan) for task in plan.tasks]
+        self.tasks = plan.tasks
+        self.size = len(plan.tasks)
+        self.index: dict[str, int] = {}
+        for place, task in enumerate(plan.tasks):
+            self.index.setdefault(task.id, place)
+
+    def build(self) -> Graph:
+        index, size = self.index, self.size
+        on_success = [index.get(task.on_success, NONE) if task.on_success else NONE for task in self.tasks]
+        on_failure = [index.get(task.on_failure, NONE) if task.on_failure else NONE for task in self.tasks]
+        dependencies = [self._places(task.dependencies) for task in self.tasks]
+        implied = [False] * size
+        if self.plan.flow == "sequential":
+            self._imply(dependencies, implied, on_success, on_failure)
+        graph = Graph(
+            ids=tuple(task.id for task in self.tasks),
+            index=index,
+            dependencies=dependencies,
+            implied=implied,
+            soft=[self._places(task.soft_dependencies) for task in self.tasks],
+            dependents=[[] for _ in range(size)],
+            soft_dependents=[[] for _ in range(size)],
+            on_success=on_success,
+            on_failure=on_failure,
+            success_back=[False] * size,
+            failure_back=[False] * size,
+            joins=[_join(task, place_implied) for task, place_implied in zip(self.tasks, implied, strict=True)],
+            decisions=self.decisions,
+            branch_sources=[[] for _ in range(size)],
+            successors=[[] for _ in range(size)],
+            component_of=[],
+            components=[],
+            order=[],
+        )
+        self._find_loops(graph)
+        self._link(graph)
+        _find_order(graph)
+        _find_no_exit(graph, self.tasks)
+        if not graph.cycle:
+            graph.finalizers = _finalizers(graph)
+        return graph
+
+    def _places(self, ids: list[str]) -> tuple[int, ...]:
+        return tuple(dict.fromkeys(self.index[name] for name in ids if name in self.index))
+
+    def _imply(
+        self, dependencies: list[tuple[int, ...]], implied: list[bool], on_success: list[int], on_failure: list[int]
+    ) -> None:
+        """`flow: sequential`: a task without dependencies depends on what is listed before it."""
+        led_to = [False] * self.size
+        for edges in (on_success, on_failure):
+            for source, target in enumerate(edges):
+                if target > source:
+                    led_to[target] = True
+        nearest = NONE
+        for place in range(self.size):
+            if led_to[place]:
+                continue
+            if nearest != NONE and not dependencies[place]:
+                dependencies[place] = tuple(range(nearest, place))
+                implied[place] = True
+            nearest = place
+
+    def _find_loops(self, graph: Graph) -> None:
+        follows: list[list[int]] = [[] for _ in range(self.size)]
+        for edge in graph.edges():
+            follows[edge.source].append(edge.target)
+        graph.components = components(follows)
+        graph.component_of = [0] * self.size
+        for number, members in enumerate(graph.components):
+            for place in members:
+                graph.component_of[place] = number
+        for place in range(self.size):
+            graph.success_back[place] = _jumps(graph, place, graph.on_success[place])
+            graph.failure_back[place] = _jumps(graph, place, graph.on_failure[place])
+            if graph.success_back[place] or graph.failure_back[place]:
+                loop = graph.component_of[place]
+                graph.jumpers[loop] = (*graph.jumpers.get(loop, ()), place)
+
+    def _link(self, graph: Graph) -> None:
+        for edge in graph.edges():
+            if edge.kind in ("dependency", "implied"):
+                graph.dependents[edge.source].append(edge.target)
+            elif edge.kind == "soft":
+                graph.soft_dependents[edge.source].append(edge.target)
+            elif not edge.back:
+                graph.branch_sources[edge.target].append(edge.source)
+            if not edge.back:
+                graph.successors[edge.source].append(edge.target)
+
+
+def is_decision(task: Task, plan: Plan) -> bool:
+    """Whether nobody does the task: its verification is judged and that is all."""
+    if task.subplan is not None or task.subgoal is not None or task.skill is not None or task.worker is not None:
+        return False
+    if task.type == "action" and plan.default_skill is not None:
+        return False
+    return task.verification is not None
+
+
+def _join(task: Task, implied: bool) -> JoinRule:
+    if task.join is not None:
+        return task.join
+    return "sequential" if implied else "all"
+
+
+def _jumps(graph: Graph, place: int, target: int) -> bool:
+    return target != NONE and target <= place and graph.component_of[place] == graph.component_of[target]
+
+
+def _find_order(graph: Graph) -> None:
+    """The topological order of the forward edges, as near to the plan's order as it goes; or a cycle among them."""
+    size = len(graph.ids)
+    waiting = [0] * size
+    for targets in graph.successors:
+        for target in targets:
+            waiting[target] += 1
+    free = [place for place in range(size) if not waiting[place]]
+    heapify(free)
+    while free:
+        place = heappop(free)
+        graph.order.append(place)
+        for target in graph.successors[place]:
+            waiting[target] -= 1
+            if not waiting[target]:
+                heappush(free, target)
+    if len(graph.order) < size:
+        left = {place for place in range(size) if waiting[place]}
+        graph.cycle = _a_cycle([edge for edge in graph.edges() if not edge.back], left)
+
+
+def _a_cycle(edges: list[Edge], within: set[int]) -> tuple[Edge, ...]:
+    """A shortest-looking cycle among `edges` between places `within`, begun at its first place in the plan."""
+    inside = [edge for edge in edges if edge.source in within and edge.target in within]
+    follows: dict[int, list[Edge]] = {}
+    for edge in inside:
+        follows.setdefault(edge.source, []).append(edge)
+    size = max(within) + 1
+    groups = components([[edge.target for edge in follows.get(place, ())] for place in range(size)])
+    for members in sorted(groups, key=min):
+        start = min(members)
+        loop = [edge for edge in follows.get(start, ()) if edge.target == start]
+        if loop:
+            return (loop[0],)
+        if len(members) > 1:
+            return tuple(path_between(start, start, follows, set(members)))
+    return ()
+
+
+def _find_no_exit(graph: Graph, tasks: list[Task]) -> None:
+    """Loops that cannot end: both edges jump, or success alone goes round with no condition, handler or decision."""
+    graph.both_jump = tuple(
+        place for place in range(len(tasks)) if graph.success_back[place] and graph.failure_back[place]
+    )
+    if not any(graph.success_back):
+        return
+
+    def ends(edge: Edge) -> bool:
+        task = tasks[edge.source]
+        way_out = task.condition is not None or graph.on_failure[edge.source] != NONE or graph.decisions[edge.source]
+        return edge.back and way_out
+
+    edges = [edge for edge in graph.edges() if edge.kind != "on_failure" and not ends(edge)]
+    follows: list[list[int]] = [[] for _ in tasks]
+    for edge in edges:
+        follows[edge.source].append(edge.target)
+    found = []
+    for members in components(follows):
+        inside = set(members)
+        if any(edge.back and edge.source in inside and edge.target in inside for edge in edges):
+            found.append(_a_cycle(edges, inside))
+    graph.no_exit = tuple(found)
+
+
+def _finalizers(graph: Graph) -> tuple[int, ...]:
+    """Tasks with `join: all_done` and dependencies, after which nothing but finalizers follows."""
+    chosen: set[int] = set()
+    for place in reversed(graph.order):
+        if graph.joins[place] != "all_done" or not graph.dependencies[place]:
+            continue
+        after = list(graph.dependents[place])
+        if graph.on_success[place] != NONE and not graph.success_back[place]:
+            after.append(graph.on_success[place])
+        if all(target in chosen for target in after):
+            chosen.add(place)
+    return tuple(_in_turn(graph, chosen))
+
+
+def _in_turn(graph: Graph, chosen: set[int]) -> list[int]:
+    """The plan's order, but a finalizer comes after those that it depends on."""
+    waiting = {
+        place: {source for source in (*graph.dependencies[place], *graph.soft[place]) if source in chosen}
+        for place in chosen
+    }
+    followers: dict[int, list[int]] = {}
+    for place, sources in waiting.items():
+        for source in sources:
+            followers.setdefault(source, []).append(place)
+    free = [place for place, sources in waiting.items() if not sources]
+    heapify(free)
+    turn = []
+    while free:
+        place = heappop(free)
+        turn.append(place)
+        for follower in followers.get(place, ()):
+            waiting[follower].discard(place)
+            if not waiting[follower]:
+                heappush(free, follower)
+    return turn

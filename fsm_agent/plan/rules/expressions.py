@@ -1,0 +1,77 @@
+"""Expressions that do not compile, and references to results that cannot be there yet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from fsm_agent.errors import ConditionError
+from fsm_agent.plan.compiled import RESULT, Fault, Use
+from fsm_agent.plan.expressions import UnknownTaskReference
+from fsm_agent.plan.findings import Finding, one_of, shown
+from fsm_agent.plan.precedence import necessarily_after
+from fsm_agent.plan.rules.subject import Subject
+
+_RULES: Mapping[str, str] = {
+    "syntax": "bad_expression",
+    "type": "bad_expression",
+    "value": "bad_expression",
+    "unknown_field": "bad_expression",
+    "budget": "bad_expression",
+    "forbidden": "unsafe_expression",
+    "too_complex": "unsafe_expression",
+    "unknown_name": "unknown_name",
+}
+
+
+def faults(subject: Subject) -> Iterator[Finding]:
+    """Expressions that are refused."""
+    for fault in subject.compilation.faults:
+        error = fault.error
+        rule = "unknown_reference" if isinstance(error, UnknownTaskReference) else _RULES[error.code]
+        yield Finding(rule, fault.path, error.message, hint=_hint(fault, subject), column=error.column)
+
+
+def impossible_references(subject: Subject) -> Iterator[Finding]:
+    """`results.X` where X is the task itself, or cannot have run before it."""
+    uses = [(use, name, column) for use in subject.compilation.uses for name, column in use.expression.result_ids]
+    index = subject.graph.index
+    pairs = {(use.place, index[name]) for use, name, _ in uses}
+    later = set() if subject.graph.cycle else necessarily_after(subject.graph, pairs)
+    for use, name, column in uses:
+        if use.place == index[name]:
+            yield _impossible(use, "its own result is not there yet", column, _own_hint(use))
+        elif (use.place, index[name]) in later:
+            message = f"the result of {shown(name)} is not there yet: it runs after this task"
+            yield _impossible(use, message, column, "in a loop, pass on what is needed through the context")
+
+
+def _impossible(use: Use, message: str, column: int, hint: str) -> Finding:
+    return Finding("impossible_reference", use.path, message, hint=hint, column=column)
+
+
+def _own_hint(use: Use) -> str:
+    return "in a verification, `result` is what the skill gave back" if use.path[-1] == "verification" else ""
+
+
+def _hint(fault: Fault, subject: Subject) -> str:
+    error = fault.error
+    if error.suggestions:
+        return f"did you mean {one_of(error.suggestions)}?"
+    if error.name == RESULT and error.code == "unknown_name":
+        return _no_result(fault, subject)
+    return error.hint or _prose_hint(fault.path[-1], error)
+
+
+def _no_result(fault: Fault, subject: Subject) -> str:
+    match fault.path:
+        case ("tasks", int(place), "verification") if subject.compilation.doers[place].is_decision:
+            return "nobody does this task, so that it is a decision and has no result: name its skill, or use results"
+    return "`result` is there in a verification only; elsewhere use results.ID.data"
+
+
+def _prose_hint(field: object, error: ConditionError) -> str:
+    if field == "verification" and error.code == "syntax":
+        return "a verification is an expression; prose belongs in expected_output"
+    if field in ("condition", "output", "check") and error.code == "syntax":
+        return "it must be an expression, not prose"
+    return ""

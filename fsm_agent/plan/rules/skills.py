@@ -1,0 +1,107 @@
+"""Who does what: skills and workers that there are, and parameters that fit them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from fsm_agent.plan.catalog import SkillSpec
+from fsm_agent.plan.doers import knows_worker
+from fsm_agent.plan.findings import Finding, Path, shown, steps_of
+from fsm_agent.plan.references import Template
+from fsm_agent.plan.rules.subject import Subject
+
+_MAX_LISTED = 10
+
+
+def unknown_skills(subject: Subject) -> Iterator[Finding]:
+    """A skill that the catalog does not have. It is never taken for another one."""
+    if subject.catalog.any_skill:
+        return
+    for path, name in _skills_named(subject):
+        if name not in subject.catalog.skills:
+            yield Finding("unknown_skill", path, f"there is no skill {shown(name)}", hint=_near(subject, name))
+
+
+def unknown_workers(subject: Subject) -> Iterator[Finding]:
+    """A worker that neither the plan nor the catalog knows, whatever else could do the task."""
+    if subject.catalog.any_skill:
+        return
+    known = {**subject.catalog.workers, **subject.plan.workers}
+    for place, task in enumerate(subject.plan.tasks):
+        if task.worker is not None and not knows_worker(task.worker, subject.plan, subject.catalog):
+            hint = subject.suggestions.hint(task.worker, known, "worker", otherwise="declare it under `workers`")
+            message = f"there is no worker {shown(task.worker)}"
+            yield Finding("unknown_worker", ("tasks", place, "worker"), message, hint=hint)
+
+
+def nothing_to_do(subject: Subject) -> Iterator[Finding]:
+    """Nobody does the task, and it decides nothing."""
+    for place, (task, doer) in enumerate(zip(subject.plan.tasks, subject.compilation.doers, strict=True)):
+        if not doer.missing or task.type == "condition" or ("default_skill",) in subject.left_out:
+            continue
+        if not subject.lacks(place, "skill", "worker", "agent", "subplan", "subgoal", "verification", "type"):
+            message = "nobody does this task: it names no skill, and there is no default skill"
+            hint = "name a skill or a worker; to make it a decision, give it a verification"
+            yield Finding("nothing_to_do", ("tasks", place), message, hint=hint)
+
+
+def bad_parameters(subject: Subject) -> Iterator[Finding]:
+    """Parameters that do not fit the schema of the skill that is called with them."""
+    for place, compiled in enumerate(subject.compilation.plan.tasks):
+        if subject.lacks(place, "parameters"):
+            continue
+        task = compiled.task
+        yield from _misfits(subject.spec(compiled.skill), task.parameters, compiled.parameters, ("tasks", place))
+        fallback = task.fallback
+        if fallback is None or fallback.skill is None:
+            continue
+        spec, path = subject.spec(fallback.skill), ("tasks", place, "fallback")
+        if fallback.parameters is None:
+            yield from _misfits(spec, task.parameters, compiled.parameters, path)
+        elif compiled.fallback is not None:
+            yield from _misfits(spec, fallback.parameters, compiled.fallback, path)
+
+
+def _skills_named(subject: Subject) -> Iterator[tuple[Path, str]]:
+    plan, doers = subject.plan, subject.compilation.doers
+    if plan.default_skill is not None:
+        yield ("default_skill",), plan.default_skill
+    for worker, settings in plan.workers.items():
+        if settings.skill is not None:
+            yield ("workers", worker, "skill"), settings.skill
+    named = {plan.default_skill, *(settings.skill for settings in plan.workers.values())}
+    for place, (task, doer) in enumerate(zip(plan.tasks, doers, strict=True)):
+        if task.skill is not None:
+            yield ("tasks", place, "skill"), task.skill
+        elif doer.skill is not None and doer.skill not in named:
+            yield ("tasks", place, *(["worker"] if task.worker is not None else [])), doer.skill
+        if task.fallback is not None and task.fallback.skill is not None:
+            yield ("tasks", place, "fallback", "skill"), task.fallback.skill
+
+
+def _near(subject: Subject, name: str) -> str:
+    names = sorted(subject.catalog.skills)
+    known = f"the skills are {', '.join(names)}" if 0 < len(names) <= _MAX_LISTED else "see the list of skills"
+    return subject.suggestions.hint(name, subject.catalog.skills, "skill", otherwise=known)
+
+
+def _misfits(spec: SkillSpec | None, given: Mapping[str, Any], template: Template, owner: Path) -> Iterator[Finding]:
+    """What the skill has to say about the parameters, as far as they are known before the run."""
+    if spec is None or spec.check is None:
+        return
+    path = (*owner, "parameters")
+    depth = len(path) - 2  # the paths of a template begin at its task
+    open_ones = {str(steps_of(place)[depth]) for place, _ in template.expressions}
+    constants = {name: _literal(value) for name, value in given.items() if name not in open_ones}
+    for where, message in spec.check(constants, open_ones):
+        yield Finding("bad_parameters", (*path, *steps_of(where)), f"{message} (skill {shown(spec.name)})")
+
+
+def _literal(value: Any) -> Any:
+    """A value without expressions as it will be rendered: `$${` is a literal `${`."""
+    if isinstance(value, str):
+        return value.replace("$${", "${")
+    if isinstance(value, dict):
+        return {key: _literal(item) for key, item in value.items()}
+    return [_literal(item) for item in value] if isinstance(value, list) else value

@@ -1,0 +1,169 @@
+"""What a call came to: what a returned value means, and what kind of failure an error is."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import msgspec
+
+from fsm_agent.errors import BadParameters, CallTimeout, NotJson, TooLarge, UndeclaredWrite
+from fsm_agent.jsonable import size_of, to_plain
+from fsm_agent.plan.policy import Failure
+
+OUTCOME_KEYS = frozenset({"success", "data", "error", "message"})
+"""A dict with `success` and none but these keys is no data but an outcome."""
+
+MAX_RETRY_AFTER = 86_400.0
+"""A server that asks for a longer wait is asked again after this one, in seconds."""
+
+MAX_MESSAGE = 2_000
+"""An error's message is cut to this many characters."""
+
+_OWN_KINDS: tuple[tuple[type[Exception], str], ...] = (
+    (CallTimeout, "timeout"),
+    (NotJson, "not_json"),
+    (TooLarge, "too_large"),
+    (UndeclaredWrite, "undeclared_write"),
+    (BadParameters, "parameters"),
+)
+
+
+class Success(msgspec.Struct, frozen=True):
+    """The attempt succeeded; `data` is plain JSON data, a fresh copy."""
+
+    data: Any
+
+
+class Reported(msgspec.Struct, frozen=True):
+    """The skill reported its own failure: `success: false`."""
+
+    message: str
+    type: str | None = None
+
+
+def interpret(value: Any, max_bytes: int) -> Success | Reported:
+    """What a returned value means.
+
+    A dict of `success data error message` is an outcome, any other value the data itself, except that `success: false`
+    is always a failure. Raises NotJson for what is no plain data, and TooLarge for more than `max_bytes` of JSON.
+    """
+    plain = _plain(value)
+    data = plain
+    if type(plain) is dict and "success" in plain:
+        failed = reported(plain)
+        if failed is not None:
+            return failed
+        if plain.keys() <= OUTCOME_KEYS:
+            data = plain.get("data")
+    size = size_of(data)
+    if size > max_bytes:
+        raise TooLarge("the result", size, max_bytes, "write it to a file, and return the file's name")
+    return Success(data)
+
+
+def reported(value: Any) -> Reported | None:
+    """The failure that a returned value reports, or None where it reports none.
+
+    An outcome whose `success` is neither true nor false counts as a failure: it must not pass for a success.
+    """
+    if not isinstance(value, dict) or "success" not in value or value["success"] is True:
+        return None
+    if value["success"] is False:
+        return Reported(_words_of(value), _type_of(value.get("error")))
+    if value.keys() <= OUTCOME_KEYS:
+        return Reported(
+            f"`success` of the outcome must be true or false, not of type {type(value['success']).__name__}"
+        )
+    return None
+
+
+def failure_of(error: BaseException, attempt: int, now: float) -> Failure:
+    """A raised error as a failed attempt. `now` (seconds since 1970) is what a date of the server is compared with."""
+    for kind_of_error, kind in _OWN_KINDS:
+        if isinstance(error, kind_of_error):
+            return Failure(kind, None, describe(error), attempt)
+    classes = tuple(base.__name__ for base in type(error).__mro__[:-1] if base is not BaseException)
+    return Failure("exception", classes[0], describe(error), attempt, classes, retry_after_of(error, now))
+
+
+def reported_failure(report: Reported, attempt: int) -> Failure:
+    """A reported failure as a failed attempt."""
+    return Failure("reported", report.type, report.message, attempt)
+
+
+def describe(error: BaseException) -> str:
+    """An error in words, whatever its `__str__` does."""
+    try:
+        text = str(error)
+    except Exception:  # noqa: BLE001 - it is foreign code, and there is something to report already
+        text = ""
+    return _cut(text or type(error).__name__)
+
+
+def retry_after_of(error: BaseException, now: float) -> float | None:
+    """The wait that an error asks for, in seconds: its `retry_after`, or the Retry-After header of its response.
+
+    Any error with such an attribute will do (httpx and requests among them). `now` is in seconds since 1970.
+    """
+    try:
+        wish = getattr(error, "retry_after", None)
+        if wish is None:
+            wish = error.response.headers.get("retry-after")  # type: ignore[attr-defined] # duck typing is the point
+    except Exception:  # noqa: BLE001 - foreign attributes may raise anything, and most errors have none
+        return None
+    return parse_retry_after(wish, now)
+
+
+def parse_retry_after(wish: object, now: float) -> float | None:
+    """A wish for a wait (seconds, or a date as in HTTP) as seconds from 0 to MAX_RETRY_AFTER; None for nonsense."""
+    if isinstance(wish, bool) or not isinstance(wish, (int, float, str)):
+        return None
+    try:
+        seconds = float(wish)
+    except OverflowError:
+        return MAX_RETRY_AFTER
+    except ValueError:
+        seconds = _seconds_until(str(wish), now)
+    if seconds != seconds:  # noqa: PLR0124 - only NaN differs from itself
+        return None
+    return min(MAX_RETRY_AFTER, max(0.0, seconds))
+
+
+def _seconds_until(date: str, now: float) -> float:
+    try:
+        moment = parsedate_to_datetime(date)
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return float("nan")
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() - now
+
+
+def _plain(value: Any) -> Any:
+    try:
+        return to_plain(value)
+    except NotJson:
+        if inspect.iscoroutine(value):
+            value.close()  # else Python would warn, at some later moment, that nobody awaited it
+        raise
+
+
+def _words_of(outcome: Mapping[str, Any]) -> str:
+    error = outcome.get("error")
+    words = error.get("message") if isinstance(error, dict) else error
+    for text in (words, outcome.get("message")):
+        if isinstance(text, str) and text.strip():
+            return _cut(text)
+    return "the skill reported a failure without a message"
+
+
+def _type_of(error: Any) -> str | None:
+    name = error.get("type") if isinstance(error, dict) else None
+    return name[:100] if isinstance(name, str) and name else None
+
+
+def _cut(text: str) -> str:
+    clean = text.encode("utf-8", "replace").decode("utf-8")
+    return clean if len(clean) <= MAX_MESSAGE else clean[: MAX_MESSAGE - 1] + "…"
