@@ -14,7 +14,8 @@ from fsm_agent.plan.expressions import Evaluator, Expression
 from fsm_agent.plan.policy import ENGINE_TIMEOUT, Failure
 from fsm_agent.skills.filters import FilterNote, apply_after
 from fsm_agent.skills.outcomes import Reported, failure_of, interpret, reported_failure
-from fsm_agent.skills.registry import Skill, SkillRegistry
+from fsm_agent.skills.registry import SkillRegistry
+from fsm_agent.skills.skill import Skill
 
 if TYPE_CHECKING:
     from fsm_agent.engine.visits import Visit

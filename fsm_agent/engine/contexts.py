@@ -15,7 +15,7 @@ from fsm_agent.skills.context import SkillContext, TaskInfo
 if TYPE_CHECKING:
     from fsm_agent.engine.driver import Driver
     from fsm_agent.engine.visits import Visit
-    from fsm_agent.skills.registry import Skill
+    from fsm_agent.skills.skill import Skill
 
 
 def idempotency_key(run_id: str, task: str, visit: int) -> str:

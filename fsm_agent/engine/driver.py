@@ -46,7 +46,8 @@ from fsm_agent.plan.policy import policy_of
 from fsm_agent.redaction import Redactor
 from fsm_agent.skills.context import SkillContext
 from fsm_agent.skills.filters import FilterNote
-from fsm_agent.skills.registry import Skill, SkillRegistry
+from fsm_agent.skills.registry import SkillRegistry
+from fsm_agent.skills.skill import Skill
 
 Listener = Callable[[ev.Event], object]
 

@@ -16,7 +16,8 @@ from fsm_agent.errors import ConditionError, SkillError
 from fsm_agent.plan.compiled import CompiledTask
 from fsm_agent.plan.expressions import Evaluator
 from fsm_agent.skills.filters import FilterNote, apply_before
-from fsm_agent.skills.registry import Skill, SkillRegistry
+from fsm_agent.skills.registry import SkillRegistry
+from fsm_agent.skills.skill import Skill
 
 Redact = Callable[[Any], Any]
 

@@ -25,7 +25,7 @@ from fsm_agent.plan.policy import Failure, Policy, Retry, UseFallback, after_fai
 from fsm_agent.skills.context import SkillContext
 from fsm_agent.skills.isolation import Flight, start
 from fsm_agent.skills.outcomes import failure_of
-from fsm_agent.skills.registry import Skill
+from fsm_agent.skills.skill import Skill
 
 CANCELLED = "cancelled"
 

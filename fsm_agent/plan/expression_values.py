@@ -30,7 +30,7 @@ class Tuple(tuple[Any, ...]):
     __slots__ = ()
 
 
-class Set(frozenset[Any]):
+class Set(set[Any]):
     """A set that the expression made."""
 
     __slots__ = ()

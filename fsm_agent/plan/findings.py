@@ -19,7 +19,7 @@ Step = str | int
 Path = tuple[Step, ...]
 
 _PLAIN_STEP = re.compile(r"\w[\w-]{0,59}")
-_STEP = re.compile(r"""\[(?P<place>\d+)\]|\[(?P<quote>['"])(?P<quoted>.*?)(?P=quote)\]|\.?(?P<name>[^.\[\]]+)""")
+_STEP = re.compile(r"""\[(?P<place>\d{1,9})\]|\[(?P<quote>['"])(?P<quoted>.*?)(?P=quote)\]|\.?(?P<name>[^.\[\]]+)""")
 _MAX_SHOWN = 60
 
 
@@ -61,10 +61,14 @@ def field_of(path: Sequence[Step]) -> str:
 
 def steps_of(field_path: str) -> Path:
     """The steps of a path that `field_of` wrote, as far as they can be told apart."""
-    return tuple(
-        int(found["place"]) if found["place"] else found["quoted"] or found["name"]
-        for found in _STEP.finditer(field_path)
-    )
+    return tuple(_step_of(found) for found in _STEP.finditer(field_path))
+
+
+def _step_of(found: re.Match[str]) -> Step:
+    place, quoted, name = found.group("place", "quoted", "name")
+    if place is not None:
+        return int(place)
+    return quoted if quoted is not None else name
 
 
 def shown(text: str) -> str:

@@ -48,7 +48,7 @@ def did_you_mean(names: Sequence[str]) -> str:
 def _candidates(wanted: str, names: Iterable[str]) -> list[str]:
     """The few names worth a closer look: about as long, and with the most letters and pairs of letters in common."""
     parts = {*wanted, *map("".join, pairwise(wanted))}
-    fewest = len(wanted) // 2
+    fewest = (len(wanted) + 1) // 2
     most = 2 * len(wanted) + 1 if len(wanted) < MAX_LETTERS else 10 * MAX_LETTERS
     close = (text for text in names if fewest <= len(text) <= most)
     ranked = ((-sum(map(text.casefold().__contains__, parts)), text) for text in close)

@@ -132,7 +132,10 @@ def declare(function: F, declaration: Declaration) -> F:
 
 def declaration_of(function: object) -> Declaration | None:
     """What `@skill` was told of a function; None where it is not declared."""
-    found = getattr(function, ATTRIBUTE, None)
+    try:
+        found = getattr(function, ATTRIBUTE, None)
+    except Exception:  # noqa: BLE001 - a module may hold any object, and a lazy one may raise anything
+        return None
     return found if isinstance(found, Declaration) else None
 
 
