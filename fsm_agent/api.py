@@ -12,7 +12,8 @@ from fsm_agent.core.events import CancelAsked, PauseAsked, RunStarted, Verdict
 from fsm_agent.core.result import RunResult
 from fsm_agent.core.run import Run
 from fsm_agent.engine.approving import Approver
-from fsm_agent.engine.driver import Driver, Listener
+from fsm_agent.engine.driver import Driver
+from fsm_agent.engine.listening import Listener
 from fsm_agent.engine.planning import Planning, Prepared
 from fsm_agent.engine.runs import Handle, Runs, RunStream
 from fsm_agent.errors import InvalidPlan, RunNotActive, UsageError
@@ -134,12 +135,12 @@ class PlannerEngine:
         """Ask a live run to pause: what runs is let finish first. Returns at once."""
         handle = self._runs.get(run_id)
         if handle.run.phase != "paused":
-            handle.driver.tell_from_outside(PauseAsked(by=by, why=why))
+            handle.driver.tell(PauseAsked(by=by, why=why))
 
     async def cancel(self, run_id: str, *, by: str | None = None, why: str | None = None) -> None:
         """End a run. A live one is told, and ends within its grace time; a paused one is ended here and now."""
         handle = self._runs.get(run_id)
-        handle.driver.tell_from_outside(CancelAsked(by=by, why=why))
+        handle.driver.tell(CancelAsked(by=by, why=why))
         if not handle.driven and handle.run.phase == "paused":
             await self._drive(handle)
 

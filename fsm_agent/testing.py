@@ -14,6 +14,7 @@ import asyncio
 import heapq
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -72,7 +73,7 @@ class SimulatedClock:
     async def sleep(self, delay: float) -> None:
         """Wait, in simulated time."""
         woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        timer = self.call_later(delay, lambda: woken.done() or woken.set_result(None))
+        timer = self.call_later(delay, partial(_wake, woken))
         try:
             await woken
         finally:
@@ -99,6 +100,11 @@ class SimulatedClock:
             timer = heapq.heappop(self._timers)[2]
             if timer.callback is not None:
                 timer.callback()
+
+
+def _wake(woken: asyncio.Future[None]) -> None:
+    if not woken.done():
+        woken.set_result(None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,7 +133,7 @@ class Position:
         return round((self.rate if self.days_out < self.days else other_rate) * self.days_out)
 
 
-@skill(idempotent=True)
+@skill(idempotent=True, max_retries=0)
 def compare_months(sales: list[Sale], returns: list[Return], month: str) -> Comparison:
     """Net sales of a month (as 2026-09) against those of the month before, and of all months up to it.
 
@@ -165,10 +165,8 @@ def compare_months(sales: list[Sale], returns: list[Return], month: str) -> Comp
     )
 
 
-@skill(idempotent=True)
-def find_causes(
-    sales: list[Sale], stock: list[Stock], returns: list[Return], month: str, month_before: str
-) -> Causes:
+@skill(idempotent=True, max_retries=0)
+def find_causes(sales: list[Sale], stock: list[Stock], returns: list[Return], month: str, month_before: str) -> Causes:
     """Split the fall of net sales between two months into stock-outs, returns, demand and price, by product.
 
     Raises SalesDataError if a product was sold in a month for which its stock is not known, or is there twice.
@@ -187,7 +185,7 @@ def find_causes(
     return Causes(fall, totals, sorted(causes, key=lambda cause: -cause.amount))
 
 
-@skill(idempotent=True)
+@skill(idempotent=True, max_retries=0)
 def find_return_reasons(returns: list[Return], month: str, month_before: str) -> list[Reason]:
     """The reasons, by product, whose refunds rose from one month to the next; the largest rise first."""
     refunds: dict[tuple[str, str], dict[str, int]] = defaultdict(lambda: {month_before: 0, month: 0})
@@ -199,8 +197,9 @@ def find_return_reasons(returns: list[Return], month: str, month_before: str) ->
         if each.month == month:
             units[key] += each.units
     rises = {key: paid[month] - paid[month_before] for key, paid in refunds.items() if paid[month] > paid[month_before]}
+    in_all = sum(rises.values())
     return [
-        Reason(*key, units[key], refunds[key][month_before], refunds[key][month], rise, _share(rise, sum(rises.values())))
+        Reason(*key, units[key], refunds[key][month_before], refunds[key][month], rise, _share(rise, in_all))
         for key, rise in sorted(rises.items(), key=lambda item: (-item[1], item[0]))
     ]
 
@@ -241,12 +240,13 @@ def split_fall(before: Position, now: Position) -> Mapping[CauseKind, int]:
 def _detail(kind: CauseKind, before: Position, now: Position) -> str:
     lost_before, lost_now = before.lost(now.rate), now.lost(before.rate)
     if kind == "stock-outs":
-        return f"no stock on {now.days_out} of {now.days} days (before: {before.days_out}), about {lost_now} units lost"
+        days = f"{now.days_out} of {now.days} days, {before.days_out} the month before"
+        return f"no stock on {days}; about {lost_now} units lost"
     if kind == "returns":
-        return f"refunds of ¥{now.refunds:,} (before: ¥{before.refunds:,})"
+        return f"refunds of ¥{now.refunds:,}, ¥{before.refunds:,} the month before"
     if kind == "demand":
-        return f"{now.units + lost_now} units wanted (before: {before.units + lost_before})"
-    return f"at ¥{now.price:,} (before: ¥{before.price:,})"
+        return f"{now.units + lost_now} units wanted, {before.units + lost_before} the month before"
+    return f"at ¥{now.price:,}, ¥{before.price:,} the month before"
 
 
 Entry = TypeVar("Entry", Sale, Stock)

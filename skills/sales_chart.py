@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import pairwise
 from math import ceil, floor, log10
 from pathlib import Path
 from typing import TypedDict
@@ -63,7 +64,7 @@ class Scale:
         return range(self.low, self.high + 1, self.step)
 
 
-@skill(idempotent=True)
+@skill(idempotent=True, retry_on=OSError)
 def draw_sales_chart(file: Path, title: str, subtitle: str, months: list[str], lines: list[ChartLine]) -> ChartFile:
     """Draw one line for each product over the months (as 2026-09), and mark the last month. Writes an SVG file.
 
@@ -113,7 +114,7 @@ def spread_labels(heights: Sequence[float]) -> list[float]:
     """Where to write names next to the ends of lines, so that none covers another; in the given order."""
     order = sorted(range(len(heights)), key=lambda place: heights[place])
     placed = list(heights)
-    for above, below in zip(order, order[1:], strict=False):
+    for above, below in pairwise(order):
         placed[below] = max(placed[below], placed[above] + LABEL_GAP)
     excess = placed[order[-1]] - BOTTOM
     if excess > 0:
@@ -153,10 +154,10 @@ def _month_axis(scale: Scale, months: Sequence[str]) -> Iterator[str]:
 def _lines(scale: Scale, lines: Sequence[ChartLine]) -> Iterator[str]:
     labels = spread_labels([scale.y(line.values[-1]) for line in lines])
     for place, (line, label) in enumerate(zip(lines, labels, strict=True)):
-        colour = COLOURS[place % len(COLOURS)]
+        colour, name = COLOURS[place % len(COLOURS)], escape(line.name)
         points = " ".join(f"{scale.x(at):.1f},{scale.y(value):.1f}" for at, value in enumerate(line.values))
         end_x, end_y = scale.x(scale.months - 1), scale.y(line.values[-1])
         yield f'<polyline class="line" stroke="{colour}" points="{points}"/>'
         yield f'<circle cx="{end_x:.1f}" cy="{end_y:.1f}" r="4" fill="{colour}"/>'
         yield f'<line x1="{end_x + 6:.1f}" y1="{end_y:.1f}" x2="{RIGHT + 8}" y2="{label:.1f}" stroke="{colour}"/>'
-        yield f'<text class="name" x="{RIGHT + 14}" y="{label + 4:.1f}" style="fill:{colour}">{escape(line.name)}</text>'
+        yield f'<text class="name" x="{RIGHT + 14}" y="{label + 4:.1f}" style="fill:{colour}">{name}</text>'

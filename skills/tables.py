@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Mapping
+from math import isfinite
 from pathlib import Path
 from typing import Literal
 
@@ -14,14 +15,14 @@ Cell = str | int | float
 Row = dict[str, Cell]
 
 _SHOWN = 8
-_WORDS: Mapping[Kind, str] = {"text": "a text", "whole": "a whole number", "number": "a number"}
+_WORDS: Mapping[Kind, str] = {"whole": "a whole number", "number": "a number"}
 
 
 class TableError(ValueError):
     """A table is missing, or is not as the plan needs it. The message says where, and what to do."""
 
 
-@skill(idempotent=True)
+@skill(idempotent=True, retry_on=OSError)
 def read_table(
     file: Path, columns: dict[str, Kind], context: SkillContext, where: dict[str, str] | None = None
 ) -> list[Row]:
@@ -52,7 +53,11 @@ def parse_rows(lines: Iterator[str], name: str, columns: Mapping[str, Kind], whe
         _check_header(table.fieldnames, name, [*columns, *where])
         for cells in table:
             place = f"{name}, line {table.line_num}"
-            if all([_matches(cells, column, text, seen[column]) for column, text in where.items()]):
+            if None in cells:
+                raise TableError(f"{place}: more cells than columns: put a cell with commas in quotes")
+            for column, texts in seen.items():
+                texts.add(cells[column] or "")
+            if all(cells[column] == text for column, text in where.items()):
                 rows.append({column: _cell(cells, column, kind, place) for column, kind in columns.items()})
     except (csv.Error, UnicodeDecodeError) as error:
         raise TableError(f"{name}, after line {table.line_num}: not a CSV table in UTF-8: save it as one") from error
@@ -69,22 +74,27 @@ def _check_header(header: object, name: str, wanted: list[str]) -> None:
         raise TableError(f"{name}, line 1: there is no column {', '.join(map(repr, missing))}; {has}")
 
 
-def _matches(cells: Mapping[str, str | None], column: str, text: str, seen: set[str]) -> bool:
-    found = cells[column] or ""
-    seen.add(found)
-    return found == text
-
-
 def _cell(cells: Mapping[str, str | None], column: str, kind: Kind, place: str) -> Cell:
     text = cells[column]
     if text is None:
         raise TableError(f"{place}: the row ends before column {column!r}: complete it")
     if kind == "text":
         return text
+    number = _number(text, kind)
+    if number is None:
+        raise TableError(f"{place}, column {column!r}: {text!r} is not {_WORDS[kind]}: correct the cell")
+    return number
+
+
+def _number(text: str, kind: Kind) -> int | float | None:
+    """The number that a text is; None where it is none, or one that only Python would write so."""
+    if not text.isascii() or "_" in text:
+        return None
     try:
-        return int(text) if kind == "whole" else float(text)
-    except ValueError as error:
-        raise TableError(f"{place}, column {column!r}: {text!r} is not {_WORDS[kind]}: correct the cell") from error
+        number = int(text) if kind == "whole" else float(text)
+    except ValueError:
+        return None
+    return number if isfinite(number) else None
 
 
 def _why_empty(where: Mapping[str, str], seen: Mapping[str, set[str]]) -> str:

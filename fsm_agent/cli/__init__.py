@@ -1,0 +1,1 @@
+"""The command line: `fsm-agent`, also `python -m fsm_agent`. A file a command; each is imported when it is called."""

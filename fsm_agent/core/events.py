@@ -1,7 +1,8 @@
 """What happened: facts in the past tense, one frozen record each. The journal is a list of them, and the truth.
 
 A run's state is what `evolve` makes of its events, one after the other. What evaluated an expression, called something
-or was told by someone is an event; what follows from the state alone is not. Listeners get these records.
+or was told by someone is an event; what follows from the state alone is not. Listeners get these records. They hold
+plain data only, so that no cycle runs through them and the garbage collector need not look at them (`gc=False`).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ ApprovalKind = Literal["task", "plan", "failed", "interrupted", "compensation"]
 Verdict = Literal["approved", "rejected", "expired", "rerun", "done", "skip", "fail"]
 
 
-class TaskError(msgspec.Struct, frozen=True, omit_defaults=True):
+class TaskError(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """Why a task failed. `kind` is one of the error kinds; `type` the exception's class, where there was one."""
 
     kind: str
@@ -34,7 +35,7 @@ class TaskError(msgspec.Struct, frozen=True, omit_defaults=True):
         return {"kind": self.kind, "type": self.type, "message": self.message, "attempt": self.attempt}
 
 
-class Event(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type", kw_only=True):
+class Event(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type", kw_only=True, gc=False):
     """What all events have: their place in the run's journal, the time of day (seconds since 1970), and the run."""
 
     seq: int = 0
@@ -57,7 +58,7 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type", k
         return data
 
 
-class RunStarted(Event, frozen=True, tag="run_started"):
+class RunStarted(Event, frozen=True, gc=False, tag="run_started"):
     """A run was asked for."""
 
     goal: str | None = None
@@ -69,7 +70,7 @@ class RunStarted(Event, frozen=True, tag="run_started"):
     schema_version: int = SCHEMA_VERSION
 
 
-class PlanAdopted(Event, frozen=True, tag="plan_adopted"):
+class PlanAdopted(Event, frozen=True, gc=False, tag="plan_adopted"):
     """A plan passed all checks and is the run's plan from now on. Secret inputs are not in it, only their names."""
 
     version: int
@@ -80,14 +81,14 @@ class PlanAdopted(Event, frozen=True, tag="plan_adopted"):
     reason: str | None = None
 
 
-class PlanRejected(Event, frozen=True, tag="plan_rejected"):
+class PlanRejected(Event, frozen=True, gc=False, tag="plan_rejected"):
     """No plan was found, or the one that was made is not valid."""
 
     message: str
     problems: tuple[dict[str, Any], ...] = ()
 
 
-class PhaseChanged(Event, frozen=True, tag="phase_changed"):
+class PhaseChanged(Event, frozen=True, gc=False, tag="phase_changed"):
     """The machine took a transition, let through by this guard."""
 
     trigger: Trigger
@@ -96,7 +97,7 @@ class PhaseChanged(Event, frozen=True, tag="phase_changed"):
     guard: str | None = None
 
 
-class TaskStarted(Event, frozen=True, tag="task_started"):
+class TaskStarted(Event, frozen=True, gc=False, tag="task_started"):
     """A visit began: the skill is about to be called."""
 
     task: str
@@ -105,7 +106,7 @@ class TaskStarted(Event, frozen=True, tag="task_started"):
     """As rendered; absent where the approval or the plan holds the very same."""
 
 
-class AttemptFailed(Event, frozen=True, tag="attempt_failed"):
+class AttemptFailed(Event, frozen=True, gc=False, tag="attempt_failed"):
     """An attempt failed and the next one follows after `delay` seconds (a fallback: at once)."""
 
     task: str
@@ -116,7 +117,7 @@ class AttemptFailed(Event, frozen=True, tag="attempt_failed"):
     delay: float = 0.0
 
 
-class CallAbandoned(Event, frozen=True, tag="call_abandoned"):
+class CallAbandoned(Event, frozen=True, gc=False, tag="call_abandoned"):
     """A call goes on after its time or its cancellation; what it comes to is dropped."""
 
     task: str
@@ -125,7 +126,7 @@ class CallAbandoned(Event, frozen=True, tag="call_abandoned"):
     why: Literal["timeout", "cancelled"]
 
 
-class LoopBlocked(Event, frozen=True, tag="loop_blocked"):
+class LoopBlocked(Event, frozen=True, gc=False, tag="loop_blocked"):
     """An async skill held up the event loop, and with it everything else, for `seconds`."""
 
     task: str
@@ -133,7 +134,7 @@ class LoopBlocked(Event, frozen=True, tag="loop_blocked"):
     seconds: float
 
 
-class TaskEvaluated(Event, frozen=True, tag="task_evaluated"):
+class TaskEvaluated(Event, frozen=True, gc=False, tag="task_evaluated"):
     """A visit was judged. `attempts` are its calls; `failed_calls` those of them that were tried again."""
 
     task: str
@@ -147,7 +148,7 @@ class TaskEvaluated(Event, frozen=True, tag="task_evaluated"):
     verified: bool | None = None
 
 
-class ContextChanged(Event, frozen=True, tag="context_changed"):
+class ContextChanged(Event, frozen=True, gc=False, tag="context_changed"):
     """A succeeded visit's writes were committed: the values as written, before any merge rule."""
 
     task: str
@@ -155,14 +156,14 @@ class ContextChanged(Event, frozen=True, tag="context_changed"):
     changes: dict[str, Any]
 
 
-class TaskSkipped(Event, frozen=True, tag="task_skipped"):
+class TaskSkipped(Event, frozen=True, gc=False, tag="task_skipped"):
     """The task's condition was false at its turn."""
 
     task: str
     reason: Literal["condition"] = "condition"
 
 
-class VisitRefused(Event, frozen=True, tag="visit_refused"):
+class VisitRefused(Event, frozen=True, gc=False, tag="visit_refused"):
     """A visit that would be one too many was not started."""
 
     task: str
@@ -170,7 +171,7 @@ class VisitRefused(Event, frozen=True, tag="visit_refused"):
     count: int
 
 
-class VisitDiscarded(Event, frozen=True, tag="visit_discarded"):
+class VisitDiscarded(Event, frozen=True, gc=False, tag="visit_discarded"):
     """A visit ended after a jump had reset its task: it counts for nothing, the task runs again."""
 
     task: str
@@ -182,7 +183,7 @@ class VisitDiscarded(Event, frozen=True, tag="visit_discarded"):
     error: TaskError | None = None
 
 
-class ApprovalAsked(Event, frozen=True, tag="approval_asked"):
+class ApprovalAsked(Event, frozen=True, gc=False, tag="approval_asked"):
     """The run needs a person's word. `approver` where a callable was there to be asked first."""
 
     approval: str
@@ -198,7 +199,7 @@ class ApprovalAsked(Event, frozen=True, tag="approval_asked"):
     error: TaskError | None = None
 
 
-class ApprovalHandedOn(Event, frozen=True, tag="approval_handed_on"):
+class ApprovalHandedOn(Event, frozen=True, gc=False, tag="approval_handed_on"):
     """The approver callable gave no answer (or failed): a person must."""
 
     approval: str
@@ -206,7 +207,7 @@ class ApprovalHandedOn(Event, frozen=True, tag="approval_handed_on"):
     message: str = ""
 
 
-class ApprovalDecided(Event, frozen=True, tag="approval_decided"):
+class ApprovalDecided(Event, frozen=True, gc=False, tag="approval_decided"):
     """Someone decided. `result` is the data that a person gives for a task that is done."""
 
     approval: str
@@ -218,7 +219,7 @@ class ApprovalDecided(Event, frozen=True, tag="approval_decided"):
     result: Any = None
 
 
-class CriteriaJudged(Event, frozen=True, tag="criteria_judged"):
+class CriteriaJudged(Event, frozen=True, gc=False, tag="criteria_judged"):
     """At the end: the verdict on each criterion, and the run's output. `error` where one of them erred."""
 
     verdicts: tuple[Literal["met", "not_met", "not_judged"], ...] = ()
@@ -226,28 +227,28 @@ class CriteriaJudged(Event, frozen=True, tag="criteria_judged"):
     error: TaskError | None = None
 
 
-class PauseAsked(Event, frozen=True, tag="pause_asked"):
+class PauseAsked(Event, frozen=True, gc=False, tag="pause_asked"):
     """Someone asked for a pause, or a recovery did."""
 
     by: str | None = None
     why: str | None = None
 
 
-class CancelAsked(Event, frozen=True, tag="cancel_asked"):
+class CancelAsked(Event, frozen=True, gc=False, tag="cancel_asked"):
     """Someone asked for the end of the run."""
 
     by: str | None = None
     why: str | None = None
 
 
-class LimitPassed(Event, frozen=True, tag="limit_passed"):
+class LimitPassed(Event, frozen=True, gc=False, tag="limit_passed"):
     """A bound of the run was passed."""
 
     setting: Literal["limits.deadline", "limits.cleanup_timeout"]
     count: float
 
 
-class Progress(Event, frozen=True, tag="progress"):
+class Progress(Event, frozen=True, gc=False, tag="progress"):
     """A skill told how far it is: a share from 0 to 1."""
 
     task: str
@@ -257,7 +258,7 @@ class Progress(Event, frozen=True, tag="progress"):
     text: str = ""
 
 
-class TaskLogged(Event, frozen=True, tag="task_logged"):
+class TaskLogged(Event, frozen=True, gc=False, tag="task_logged"):
     """A skill added a line to its task's log."""
 
     task: str
@@ -267,7 +268,7 @@ class TaskLogged(Event, frozen=True, tag="task_logged"):
     fields: dict[str, Any] = {}
 
 
-class FilterApplied(Event, frozen=True, tag="filter_applied"):
+class FilterApplied(Event, frozen=True, gc=False, tag="filter_applied"):
     """A filter of the skill changed or refused parameters or a result."""
 
     task: str
@@ -278,7 +279,7 @@ class FilterApplied(Event, frozen=True, tag="filter_applied"):
     why: str = ""
 
 
-class RunFinished(Event, frozen=True, tag="run_finished"):
+class RunFinished(Event, frozen=True, gc=False, tag="run_finished"):
     """The run is in a final phase."""
 
     phase: Phase

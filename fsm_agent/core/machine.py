@@ -82,7 +82,7 @@ class GuardedTransition(Transition):
             if not guard(run):
                 return False
             run.passed_guard = guard.__name__
-        self._change_state(event_data)
+        event_data.machine.set_state(cast("Phase", self.dest), event_data.model)
         return True
 
 

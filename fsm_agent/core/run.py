@@ -49,6 +49,8 @@ class Run:
         self.judged: ev.CriteriaJudged | None = None
         self.total_visits = 0
         self.discarded_calls = 0
+        self.running: set[int] = set()
+        """Places of the tasks whose call is under way, reset ones included."""
         self.just_settled = False
         self.pause_asked = False
         self.cancel_asked = False
@@ -85,11 +87,6 @@ class Run:
     def plan_unapproved(self) -> bool:
         """A person must agree to the plan, and has not yet."""
         return self.started is not None and self.started.plan_approval and not self._plan_approved
-
-    @property
-    def running(self) -> set[int]:
-        """Places of the tasks whose call is under way, reset ones included."""
-        return self.schedule.turns.running if self._compiled else set()
 
     @property
     def quiet(self) -> bool:
@@ -198,6 +195,7 @@ class Run:
         self.inputs = {**event.inputs, **self.secrets}
         most = self.started.max_parallel if self.started is not None else None
         turns = Turns(plan.tasks, most or plan.limits.max_parallel)
+        self.running = turns.running
         self.schedule = Schedule(compiled.graph, turns, self._withdraw)
         self.context = SharedContext({**event.inputs, **copy_plain(plan.context)}, plan.merge)
         self.failures = Failures(compiled, self.schedule)

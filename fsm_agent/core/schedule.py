@@ -91,13 +91,17 @@ class Schedule:
         """A visit's call is over. False if a jump had reset its task meanwhile: then its outcome is dropped."""
         self.turns.release(place)
         counted = self.nodes[place].status == "RUNNING"
+        if self._holds:
+            self._release_holds(place)
+        return counted
+
+    def _release_holds(self, place: int) -> None:
         for hold in [hold for hold in self._holds if place in hold.running]:
             hold.running.discard(place)
             if not hold.running:
                 self._holds.remove(hold)
                 self._checks.extend(hold.waiting)
         self._run_checks()
-        return counted
 
     def stop(self) -> None:
         """The run is ending: what is ready will not be started any more."""

@@ -130,7 +130,7 @@ class Approving:
         message = "" if error is None else f"the approver failed: {self._driver.redact(describe(error))}"
         if error is None and value is not None:
             message = f"the approver returned {type(value).__name__}, not True, False, None or an Answer"
-        self._driver.tell_from_outside(ApprovalHandedOn(approval=event.approval, task=event.task, message=message))
+        self._driver.tell(ApprovalHandedOn(approval=event.approval, task=event.task, message=message))
 
     def _expire(self, event: ApprovalAsked) -> None:
         if event.approval in self._driver.run.approvals.open:
@@ -152,7 +152,7 @@ class Approving:
         timer = self._timers.pop(event.approval, None)
         if timer is not None:
             timer.cancel()
-        self._driver.tell_from_outside(
+        self._driver.tell(
             ApprovalDecided(
                 approval=event.approval,
                 decision=verdict,

@@ -51,17 +51,14 @@ class Planning:
         """The compiled plan of a digest."""
         return self.library[digest]
 
-    @property
-    def under_way(self) -> bool:
-        """Whether a planner is at work."""
-        return self._asking is not None
-
-    def go_on(self, driver: Driver) -> None:
-        """Adopt the plan that is given, or ask the planner."""
+    def go_on(self, driver: Driver) -> bool:
+        """Adopt the plan that is given, or ask the planner. True if that has brought the run a step further."""
         if self.prepared is not None:
             self._adopt(driver, self.prepared, "person", None)
-        else:
+            return True
+        if self._asking is None:
             self._asking = asyncio.get_running_loop().create_task(self._ask(driver))
+        return False
 
     async def _ask(self, driver: Driver) -> None:
         """Ask the planner; whatever comes of it is an event."""

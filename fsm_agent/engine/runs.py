@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,19 +31,24 @@ class Handle:
 
     async def drive(self) -> RunResult:
         """Go on to the end or to a pause. Cancelling the awaiting task cancels the run, which still cleans up."""
-        async for _ in self.steps():
-            pass
+        async with self._driving():
+            await self.driver.drive()
         return self.result()
 
     async def steps(self) -> AsyncIterator[None]:
         """Go on step by step; the same rules."""
+        async with self._driving():
+            while await self.driver.step():
+                yield None
+
+    @asynccontextmanager
+    async def _driving(self) -> AsyncIterator[None]:
         if self.driven:
             raise RunNotActive(f"run {self.run.run_id!r} is driven already", hint="use pause, cancel or decide")
         self.driven = True
         began = self.clock.monotonic()
         try:
-            while await self.driver.step():
-                yield None
+            yield
         except BaseException:
             await self._cancel()
             raise
@@ -133,7 +139,7 @@ class RunStream:
             await events.aclose()
 
     async def _drive(self) -> AsyncIterator[Event]:
-        self.handle.driver.add_listener(self._fresh.append)
+        self.handle.driver.listeners.add(self._fresh.append)
         steps: Any = self.handle.steps()
         try:
             async for _ in steps:

@@ -95,8 +95,8 @@ class TurnTaker:
             names = ", ".join(sorted(missing))
             raise _Failed(TaskError("permission", f"skill {skill.spec.name!r} needs a permission not granted: {names}"))
         try:
-            names = names_of_template(self.run, task.parameters) if task.parameters.expressions else {}
-            parameters = task.parameters.render(names, self.evaluator)
+            values = names_of_template(self.run, task.parameters) if task.parameters.expressions else {}
+            parameters = task.parameters.render(values, self.evaluator)
         except ConditionError as error:
             raise _Failed(_error("parameters", error)) from None
         if skill.before:

@@ -46,6 +46,9 @@ class VisitHost(Protocol):
     def context_for(self, visit: Visit, skill: Skill) -> SkillContext:
         """A context for one attempt."""
 
+    def failed(self, fault: BaseException) -> None:
+        """The engine itself is at fault."""
+
     def redact(self, text: str) -> str:
         """The text without anything secret."""
 
@@ -66,8 +69,8 @@ class Visit:
     """One visit of one task."""
 
     __slots__ = (
-        "_acceptor", "_call", "_host", "_kwargs", "_waiting", "attempts", "first_error", "number", "parameters",
-        "place", "policy", "retried", "skill", "task", "view",
+        "_acceptor", "_call", "_dropped", "_host", "_kwargs", "_waiting", "attempts", "first_error", "number",
+        "parameters", "place", "policy", "retried", "skill", "task", "view",
     )  # fmt: skip
 
     def __init__(
@@ -85,6 +88,7 @@ class Visit:
         self.policy = policy
         self.parameters = ready.parameters
         self.view = view
+        self._dropped = False
         self.attempts = 0
         self.retried = 0
         self.first_error: TaskError | None = None
@@ -120,6 +124,11 @@ class Visit:
             self._call.cancelled = True
             self._call.flight.cancel()
 
+    def drop(self) -> None:
+        """Stop it, and hear no more of it."""
+        self._dropped = True
+        self.cancel()
+
     # Calls ----------------------------------------------------------------------------------------------------------
 
     def _make_call(self, skill: Skill, kwargs: dict[str, Any], timeout: float, *, is_fallback: bool = False) -> None:
@@ -138,25 +147,29 @@ class Visit:
         )
 
     def _ended(self, call: _Call, value: Any, error: BaseException | None) -> None:
+        """A call is over. An error in here is the engine's own, and must not be lost in the event loop."""
+        try:
+            self._look_at(call, value, error)
+        except Exception as fault:  # noqa: BLE001 - see above
+            self._host.failed(fault)
+
+    def _look_at(self, call: _Call, value: Any, error: BaseException | None) -> None:
         """The attempt is over: it can write nothing any more."""
         self._call = None
         writes = call.context.close() if call.context is not None else {}
+        if self._dropped:
+            return
         if call.flight is not None and call.flight.abandoned:
             why: Literal["timeout", "cancelled"] = "timeout" if isinstance(error, CallTimeout) else "cancelled"
             self._host.record(CallAbandoned(task=self.id, visit=self.number, attempt=self.attempts, why=why))
-        elif isinstance(error, CallTimeout):
-            self._tell_if_blocked(call, error)
+        elif isinstance(error, CallTimeout) and error.blocked:
+            self._host.record(LoopBlocked(task=self.id, visit=self.number, seconds=round(error.blocked, 3)))
         if call.cancelled:
             self._finish(TaskError(CANCELLED, "cancelled with its run", attempt=self.attempts))
         elif error is not None:
             self._failed(call, self._failure_of(error))
         else:
             self._returned(call, value, writes)
-
-    def _tell_if_blocked(self, call: _Call, error: CallTimeout) -> None:
-        """An async skill that ended by itself long after its time held up the loop: the timer could not run."""
-        if call.skill.is_async and error.elapsed > call.timeout + self._host.cancel_grace:
-            self._host.record(LoopBlocked(task=self.id, visit=self.number, seconds=round(error.elapsed, 3)))
 
     def _failure_of(self, error: BaseException) -> Failure:
         if isinstance(error, asyncio.CancelledError):

@@ -23,6 +23,3 @@ class MemoryJournal:
     def append(self, event: Event) -> None:
         """Add what happened."""
         self._events.append(event)
-
-    async def commit(self) -> None:
-        """Nothing to wait for: memory is as durable as it gets."""

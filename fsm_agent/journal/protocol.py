@@ -13,14 +13,11 @@ class Journal(Protocol):
 
     @property
     def durable(self) -> bool:
-        """Whether what was committed survives the process."""
+        """Whether it survives the process, so that another can go on with the run."""
 
     @property
     def events(self) -> Sequence[Event]:
         """All events so far."""
 
     def append(self, event: Event) -> None:
-        """Add what happened. It counts once it is committed."""
-
-    async def commit(self) -> None:
-        """Wait until all that was appended is safe. No skill is called before its start is."""
+        """Add what happened."""

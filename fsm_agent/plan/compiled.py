@@ -147,6 +147,10 @@ def needs_approval(task: Task, risk: Risk, plan: Plan) -> bool:
     return task.approval == "required" or risk == "high"
 
 
+MOST_FAULTS = 1_000
+"""After so many faults, what is left is not compiled: working out what each might have meant takes its time."""
+
+
 class _Compiler:
     """Compiles one plan. The same text under the same names is compiled once."""
 
@@ -209,7 +213,7 @@ class _Compiler:
         return expression
 
     def _expression(self, text: str | None, path: Path, *, with_result: bool = False) -> Expression | None:
-        if text is None:
+        if text is None or len(self.faults) >= MOST_FAULTS:
             return None
         known = self._known.get((text, with_result))
         if known is None:
@@ -224,7 +228,7 @@ class _Compiler:
         return known
 
     def _template(self, value: Any, place: int, name: str) -> Template | None:
-        if value == {}:
+        if value == {} or len(self.faults) >= MOST_FAULTS:
             return _NO_PARAMETERS
         template, problems = compile_template(value, self.names, name)
         self.faults.extend(Fault(("tasks", place, *steps_of(path)), error) for path, error in problems)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -12,8 +12,8 @@ from pydantic import ValidationError
 from fsm_agent.errors import NotJson, Problem
 from fsm_agent.jsonable import to_plain
 from fsm_agent.plan.findings import Finding, Path, Suggestions, field_of, steps_of
-from fsm_agent.plan.json_reader import MAX_DEPTH, bad_number, depth_of, too_deep
-from fsm_agent.plan.misfits import has_id, misfits
+from fsm_agent.plan.json_reader import MAX_DEPTH, bad_number, oversized, too_deep
+from fsm_agent.plan.misfits import MOST_MISFITS, has_id, misfits
 from fsm_agent.plan.model import Plan
 from fsm_agent.plan.places import Place, line_of, places_of
 from fsm_agent.plan.salvage import kept_of
@@ -115,8 +115,8 @@ def draft_of_data(source: Any, file: str | None = None) -> Draft:
     except RecursionError:
         draft.findings.append(too_deep())
         return draft
-    if depth_of(data) > MAX_DEPTH:
-        draft.findings.append(too_deep())
+    if (oversize := oversized(data)) is not None:
+        draft.findings.append(replace(oversize, line=None))
         return draft
     return _drafted(data, [], draft)
 
@@ -134,7 +134,7 @@ def _drafted(data: Any, findings: list[Finding], draft: Draft) -> Draft:
         unfit = misfits(error, normal, draft.suggestions)
         known = {(finding.rule, finding.path) for finding in draft.findings}
         draft.findings += [finding for finding in unfit if (finding.rule, finding.path) not in known]
-        draft.kept = kept_of(normal, unfit)
+        draft.kept = kept_of(normal, unfit) if len(unfit) <= MOST_MISFITS else None
         draft.left_out = frozenset(_left_out(unfit))
     return draft
 

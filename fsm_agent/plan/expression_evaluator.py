@@ -132,7 +132,7 @@ class Evaluator(Interpreter):  # type: ignore[misc]  # asteval has no types
         kind = type(owner)
         if kind not in (dict, list, str, Tuple):
             raise ExpressionType(f"{kind_of(owner)} has no items")
-        if type(key) is slice and kind is not dict:
+        if type(key) is slice:
             return self._part(owner, key)
         if kind is not dict and type(key) not in (int, bool):
             raise ExpressionType(f"an index is a whole number, not {kind_of(key)}")
@@ -143,6 +143,8 @@ class Evaluator(Interpreter):  # type: ignore[misc]  # asteval has no types
             raise self._placed(_unknown_field(written, owner), node.slice) from None
 
     def _part(self, owner: Any, key: slice) -> Any:
+        if type(owner) is dict:
+            raise ExpressionType("an object has keys, and no slices")
         length = len(range(*key.indices(len(owner))))
         if type(owner) is str:
             self.meter.charge(length // 32)

@@ -278,4 +278,12 @@ METHODS: Mapping[type, Mapping[str, Callee]] = {
     list: {"count": Callee(_count, 1, 1), "index": Callee(_index, 1, 3)},
 }
 
-METHOD_NAMES: frozenset[str] = frozenset(name for methods in METHODS.values() for name in methods)
+METHOD_NAMES: Mapping[str, tuple[int, int]] = {
+    name: (
+        min(methods[name].least for methods in METHODS.values() if name in methods),
+        max(methods[name].most for methods in METHODS.values() if name in methods),
+    )
+    for methods in METHODS.values()
+    for name in methods
+}
+"""Every method, with the fewest and the most arguments that it takes of any receiver."""

@@ -214,7 +214,7 @@ class Gate:
         options: frozenset[str] = frozenset()
         if isinstance(func, ast.Attribute):
             self._check_spelling(func, func.attr, func.end_col_offset)
-            self._check_method(func)
+            self._check_method(func, len(node.args))
             self._push([func.value, *node.args, *(option.value for option in node.keywords)], depth, scope)
         elif isinstance(func, ast.Name):
             self._check_spelling(func, func.id, func.end_col_offset)
@@ -227,31 +227,29 @@ class Gate:
                 raise self._error(ForbiddenExpression, option, f"{option.arg or '**'} is no option here")
             self._check_spelling(option, option.arg, option.col_offset + len(option.arg))
 
-    def _check_method(self, func: ast.Attribute) -> None:
-        if func.attr not in METHOD_NAMES:
-            raise self._error(
-                ForbiddenExpression,
-                func,
-                f"{func.attr!r} is no method of the language",
-                place=(func.end_col_offset or 0) - len(func.attr.encode()),
-                name=func.attr,
-                suggestions=near(func.attr, METHOD_NAMES),
-            )
+    def _check_method(self, func: ast.Attribute, arguments: int) -> None:
+        name, place = func.attr, (func.end_col_offset or 0) - len(func.attr.encode())
+        if name not in METHOD_NAMES:
+            raise self._unknown_callee(func, place, name, METHOD_NAMES)
+        self._check_arguments(func, place, name, METHOD_NAMES[name], arguments)
 
     def _check_function(self, func: ast.Name, arguments: int) -> frozenset[str]:
         callee = FUNCTIONS.get(func.id)
         if callee is None:
-            raise self._error(
-                ForbiddenExpression,
-                func,
-                f"{func.id!r} is no function of the language",
-                name=func.id,
-                suggestions=near(func.id, FUNCTIONS),
-            )
-        if not callee.least <= arguments <= callee.most:
-            wanted = f"{callee.least} to {callee.most}" if callee.least < callee.most else f"{callee.least}"
-            raise self._error(ForbiddenExpression, func, f"{func.id} takes {wanted} arguments", name=func.id)
+            raise self._unknown_callee(func, func.col_offset, func.id, FUNCTIONS)
+        self._check_arguments(func, func.col_offset, func.id, (callee.least, callee.most), arguments)
         return callee.options
+
+    def _unknown_callee(self, func: ast.expr, place: int, name: str, known: Iterable[str]) -> ConditionError:
+        message = f"{name!r} cannot be called in an expression"
+        return self._error(ForbiddenExpression, func, message, place=place, name=name, suggestions=near(name, known))
+
+    def _check_arguments(self, func: ast.expr, place: int, name: str, takes: tuple[int, int], given: int) -> None:
+        least, most = takes
+        if not least <= given <= most:
+            wanted = str(least) if least == most else f"{least} to {most}"
+            message = f"{name!r} takes {wanted} argument{'' if wanted == '1' else 's'}, not {given}"
+            raise self._error(ForbiddenExpression, func, message, place=place, name=name)
 
     # literals and operators
 

@@ -20,7 +20,7 @@ LETTERS_A_STEP = 128
 MAX_BITS = 1_024
 MAX_VALUE_ITEMS = 200_000
 MAX_VALUE_LETTERS = 10_000_000
-MAX_VALUE_DEPTH = MAX_DEPTH + 2  # the data of a task, as deep as it may be kept, under `results` and its id
+MAX_VALUE_DEPTH = MAX_DEPTH + 3  # data as deep as it may be kept, under `results`, a task's record and `data`
 _TOO_LARGE = 1 << MAX_BITS
 
 

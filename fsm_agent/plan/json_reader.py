@@ -17,6 +17,9 @@ from fsm_agent.plan.spellings import normal_path
 MAX_DEPTH = 100
 """How many levels of lists and mappings a plan may nest."""
 
+MAX_VALUES = 1_000_000
+"""How many values a plan may hold in all: 100 for each of 10,000 tasks."""
+
 _TOKEN = re.compile(r'\s*(?:([\[\]{}])|"([^"\\]*(?:\\.[^"\\]*)*)"(\s*:)?|[^\s\[\]{},:"]+|[,:])', re.DOTALL)
 HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
 """An escape that may stand for half of a character (a surrogate)."""
@@ -59,8 +62,8 @@ def read_json(text: str) -> Parsed:
         return Parsed(findings=[_bad_syntax(error)])
     except RecursionError:
         return Parsed(findings=[_too_deep(text)])
-    if depth_of(parsed.data) > MAX_DEPTH:
-        return Parsed(findings=[_too_deep(text)])
+    if (oversize := oversized(parsed.data)) is not None:
+        return Parsed(findings=[_too_deep(text) if oversize.rule == "too_deep" else oversize])
     if parsed.is_odd or HALF_CHARACTER.search(text):
         parsed.findings.extend(unfit_leaves(parsed.data))
     return parsed
@@ -82,15 +85,19 @@ def json_tokens(text: str) -> Iterator[Token]:
             yield Token("scalar", None, line, column)
 
 
-def depth_of(data: Any) -> int:
-    """How many levels of lists and mappings the data nests."""
-    depth, level = 0, [data]
+def oversized(data: Any) -> Finding | None:
+    """What is said of data that nests too deep or holds too much, if it does."""
+    depth = values = 0
+    level = [data]
     while level := [item for item in level if isinstance(item, (dict, list))]:
         depth += 1
+        values += sum(map(len, level))
         if depth > MAX_DEPTH:
-            break
+            return too_deep()
+        if values > MAX_VALUES:
+            return too_much()
         level = [item for parent in level for item in (parent.values() if isinstance(parent, dict) else parent)]
-    return depth
+    return None
 
 
 def unfit_leaves(data: Any) -> Iterator[Finding]:
@@ -140,3 +147,9 @@ def too_deep(line: int | None = None, column: int | None = None) -> Finding:
     """What is said of a text that nests deeper than a plan may."""
     message = f"lists and mappings are nested deeper than {MAX_DEPTH} levels"
     return Finding("too_deep", (), message, line=line, column=column)
+
+
+def too_much() -> Finding:
+    """What is said of a plan that holds more than a plan may."""
+    message = f"the plan holds more than {MAX_VALUES:,} values"
+    return Finding("bad_value", (), message, hint="put large data into a file, and its path into the plan", line=1)

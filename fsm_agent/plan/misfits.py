@@ -17,6 +17,9 @@ from fsm_agent.plan.findings import Finding, Path, Step, Suggestions, kind_of, s
 from fsm_agent.plan.json_reader import bad_number
 from fsm_agent.plan.spellings import PLAN_SPELLINGS, TASK_SPELLINGS
 
+MOST_MISFITS = 1_000
+"""How many misfits are told one by one. What remains is told as a number."""
+
 EMPTY_PLAN = "the plan has no tasks"
 ID_FORM = "an id is 1 to 100 characters, without control characters and without blanks at its ends"
 
@@ -57,10 +60,14 @@ _TAGS = frozenset({model.AS_TEXT, model.AS_CHECK})
 
 
 def misfits(error: ValidationError, data: Mapping[str, Any], suggestions: Suggestions) -> list[Finding]:
-    """One finding for each place that does not fit."""
+    """One finding for each place that does not fit; where there are too many, a last one that says so."""
     found: dict[Path, Finding] = {}
-    for details in error.errors(include_url=False, include_input=False):
+    all_details = error.errors(include_url=False, include_input=False)
+    for number, details in enumerate(all_details):
         path = _path(details["loc"])
+        if len(found) == MOST_MISFITS:
+            found[()] = Finding("bad_value", (), f"about {len(all_details) - number:,} more places do not fit")
+            break
         if path not in found:
             found[path] = _finding(path, details["type"], details.get("ctx", {}), _at(data, path), suggestions)
     return list(found.values())
@@ -107,7 +114,7 @@ def _missing(path: Path, name: str) -> Finding:
     if path == ("tasks",):
         return Finding("missing_field", path, "the plan has no `tasks`", hint="add a list of at least one task")
     owner, _ = _known_keys(path)
-    return Finding("missing_field", path, f"{owner} has a `{name}`; this one has none", hint=f"add `{name}`")
+    return Finding("missing_field", path, f"{owner} must have `{name}`", hint=f"add `{name}`")
 
 
 def _unknown_key(path: Path, name: str, suggestions: Suggestions) -> Finding:
@@ -140,7 +147,7 @@ def _wanted(path: Path, kind: str, context: Mapping[str, Any]) -> str:
         return str(context.get("expected", "another value"))
     if kind in _BOUNDS:
         key, words = _BOUNDS[kind]
-        return f"{words} {context.get(key)}"
+        return f"{words} {context[key]:g}"
     if path[:1] == ("completion_criteria",) and len(path) == 2:
         return "text, or a mapping with `check`"
     return _WANTED.get(kind, "of another form")
@@ -161,4 +168,4 @@ def _id_shown(value: Any) -> str:
 def has_id(task: Any) -> bool:
     """Whether the data of a task has an id that is one."""
     name = task.get("id") if isinstance(task, dict) else None
-    return isinstance(name, str) and len(name) <= model.MAX_ID and _ID.match(name) is not None
+    return isinstance(name, str) and len(name) <= model.MAX_ID and _ID.fullmatch(name) is not None

@@ -9,6 +9,9 @@ from typing import Any, NamedTuple
 from fsm_agent.plan.findings import Finding, Path, Step, shown
 from fsm_agent.plan.spellings import PLAN_SPELLINGS, TASK_SPELLINGS, normal_path
 
+MOST_DUPLICATES = 1_000
+"""How many duplicate keys are told."""
+
 
 class Token(NamedTuple):
     """One piece of a JSON or YAML text, whose brackets are known to match. Lines and columns are 1-based."""
@@ -57,7 +60,7 @@ def _place(token: Token, tokens: Iterator[Token], path: Path, duplicates: list[F
         for key in tokens:
             if key.kind == "}":
                 break
-            if key.value in place.keys:
+            if key.value in place.keys and len(duplicates) < MOST_DUPLICATES:
                 duplicates.append(_duplicate((*path, key.value), key))
             value = _place(next(tokens), tokens, (*path, key.value), duplicates)
             value.line = key.line

@@ -14,6 +14,10 @@ from operator import and_, or_
 from fsm_agent.plan.graph import NONE, Graph
 
 BATCH = 2_048
+"""How many tasks are looked at in one pass."""
+
+MOST_FORKS = 8_192
+"""In a plan with more forks than this, it is not worked out which tasks they keep apart."""
 
 
 def ranks(graph: Graph) -> list[int]:
@@ -59,15 +63,18 @@ class Forks:
 
     def __init__(self, graph: Graph) -> None:
         self._jumped_to = jumped_to(graph)
-        forks = (place for place in graph.order if _forks(graph, place))
-        self._bits = {place: 1 << (2 * number) for number, place in enumerate(islice(forks, BATCH))}
+        forks = [place for place in graph.order if _forks(graph, place)]
+        self.too_many = len(forks) > MOST_FORKS
+        self._bits = {place: 1 << (2 * number) for number, place in enumerate(forks[:MOST_FORKS])}
         self._success_bits = sum(self._bits.values())
         self._taken = [0] * len(graph.ids)
-        for place in graph.order:
+        for place in () if self.too_many else graph.order:
             self._taken[place] = self._activation(graph, place) | self._dependencies(graph, place)
 
     def exclude(self, first: int, second: int) -> bool:
-        """Whether a fork leads to one task or the other."""
+        """Whether a fork leads to one task or the other. With too many forks nobody knows; then any two may be apart."""
+        if self.too_many:
+            return True
         one, other = self._taken[first], self._taken[second]
         success = self._success_bits
         return bool(((one & success) << 1 & other) | ((other & success) << 1 & one))

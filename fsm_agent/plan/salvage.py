@@ -17,7 +17,9 @@ def kept_of(data: Mapping[str, Any], misfits: Iterable[Finding]) -> Plan | None:
     What the misfits point at is left out, field by field. A task without a usable id keeps its place under a made-up
     one.
     """
-    kept = dict(data)
+    kept: dict[str, Any] = {
+        key: value.copy() if isinstance(value, (dict, list)) else value for key, value in data.items()
+    }
     bad_fields: dict[int, set[str]] = {}
     for misfit in misfits:
         match misfit.path:
@@ -26,12 +28,11 @@ def kept_of(data: Mapping[str, Any], misfits: Iterable[Finding]) -> Plan | None:
             case ("tasks", int(place), *rest):
                 bad_fields.setdefault(place, set()).update(map(str, rest[:1]))
             case ("completion_criteria", int(place), *_):
-                kept["completion_criteria"] = [*kept["completion_criteria"]]
                 kept["completion_criteria"][place] = ""
             case (("inputs" | "workers") as group, str(name), *rest):
-                kept[group] = kept[group] | {name: _without(kept[group][name], rest[0]) if rest else {}}
+                kept[group][name] = _without(kept[group][name], rest[0]) if rest else {}
             case (("limits" | "labels" | "merge") as group, str(name), *_):
-                kept[group] = _without(kept[group], name)
+                kept[group].pop(name, None)
             case (str(key), *_):
                 kept.pop(key, None)
     kept["tasks"] = [_kept_task(task, place, bad_fields) for place, task in enumerate(kept["tasks"])]

@@ -14,7 +14,16 @@ from typing import Any, NoReturn
 import yaml
 
 from fsm_agent.plan.findings import Finding
-from fsm_agent.plan.json_reader import HALF_CHARACTER, MAX_DEPTH, Parsed, too_deep, unfit_leaves
+from fsm_agent.plan.json_reader import (
+    HALF_CHARACTER,
+    MAX_DEPTH,
+    MAX_VALUES,
+    Parsed,
+    oversized,
+    too_deep,
+    too_much,
+    unfit_leaves,
+)
 from fsm_agent.plan.places import Token
 from fsm_agent.plan.spellings import Written, unwritten
 
@@ -48,6 +57,8 @@ def read_yaml(text: str) -> Parsed:
             pass
     except _Refused as refused:
         return Parsed(findings=[refused.finding])
+    if (oversize := oversized(parsed.data)) is not None:
+        return Parsed(findings=[oversize])
     if parsed.is_odd or HALF_CHARACTER.search(text):
         parsed.findings.extend(unfit_leaves(unwritten(parsed.data)))
     return parsed
@@ -76,6 +87,7 @@ class _Reader:
         self.open: list[str] = []
         """The containers around, from the outside in: `[`, `{` (a key comes next) or `:` (its value comes next)."""
         self.documents = 0
+        self.values = 0
         self.anchored = _Anchored()
 
     def tokens(self) -> Iterator[Token]:
@@ -132,6 +144,9 @@ class _Reader:
                 raise _Refused(too_deep(token.line, token.column))
         elif self.open[-1:] == [":"]:  # that was the value of a key
             self.open[-1] = "{"
+        self.values += kind in ("scalar", "{", "[")
+        if self.values > MAX_VALUES:
+            raise _Refused(too_much())
         self.anchored.pass_on(token, len(self.open))
         return token
 

@@ -56,7 +56,7 @@ def fallback_words(where: str, words: Fallback | Mapping[str, Any] | str) -> Fal
 
 def strings(where: str, field: str, words: str | Iterable[str]) -> tuple[str, ...]:
     """One string, or several, as a tuple without repeats. Raises BadSkill."""
-    found = (words,) if isinstance(words, str) else tuple(words)
+    found = _several(where, field, words, alone=isinstance(words, str))
     if not all(isinstance(word, str) and word for word in found):
         raise BadSkill(f"{where}: {field} must be strings that are not empty")
     return tuple(dict.fromkeys(found))
@@ -64,10 +64,17 @@ def strings(where: str, field: str, words: str | Iterable[str]) -> tuple[str, ..
 
 def functions(where: str, field: str, words: Callable[..., Any] | Iterable[Callable[..., Any]]) -> tuple[Any, ...]:
     """One function, or several, as a tuple. Raises BadSkill."""
-    found = (words,) if callable(words) else tuple(words)
+    found = _several(where, field, words, alone=callable(words))
     if not all(callable(word) for word in found):
         raise BadSkill(f"{where}: {field} must be functions")
     return found
+
+
+def _several(where: str, field: str, words: Any, *, alone: bool) -> tuple[Any, ...]:
+    try:
+        return (words,) if alone else tuple(words)
+    except TypeError:
+        raise BadSkill(f"{where}: {field} is neither one nor a list of several") from None
 
 
 def _timeout(where: str, timeout: float | None) -> float | None:
@@ -87,7 +94,7 @@ def _max_retries(where: str, max_retries: int | None) -> int | None:
 
 
 def _retry_on(where: str, words: RetryOn) -> tuple[str, ...]:
-    found = (words,) if isinstance(words, (str, type)) else tuple(words)
+    found = _several(where, "retry_on", words, alone=isinstance(words, (str, type)))
     return tuple(dict.fromkeys(_error_name(where, word) for word in found))
 
 

@@ -23,7 +23,7 @@ from fsm_agent.plan.policy import ANY_EXCEPTION, Failure, Policy, Retry, UseFall
 from fsm_agent.skills.isolation import call, call_blocking
 from fsm_agent.skills.outcomes import failure_of, reported, reported_failure
 from fsm_agent.skills.policy_words import BackoffWords, RetryOn, policy_words
-from fsm_agent.skills.signature import Function, check_shape, is_async, name_of
+from fsm_agent.skills.signature import Function, check_function, is_async, name_of, takes_nothing
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -256,7 +256,7 @@ def _failure(value: Any, error: Exception | None, attempt: int, clock: Clock) ->
 
 def _check(function: Function) -> None:
     name = name_of(function)
-    check_shape(function, name)
+    check_function(function, name)
     if isinstance(getattr(function, ATTRIBUTE, None), Safe):
         raise BadSkill(f"{name!r} has safe_execute twice", hint="its retries would multiply: keep one of the two")
 
@@ -289,11 +289,6 @@ def _stand_in(safe: Safe) -> Function:
     if takes_nothing(stand_in):
         return lambda *_args, **_kwargs: stand_in()
     return stand_in
-
-
-def takes_nothing(function: Function) -> bool:
-    """Whether a function has no parameters at all."""
-    return not inspect.signature(function).parameters
 
 
 def _hint(policy: Policy, failure: Failure) -> str:

@@ -10,7 +10,7 @@ import inspect
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Optional, get_args, get_type_hints
+from typing import Annotated, Any, Optional, get_args, get_origin, get_type_hints
 
 from pydantic.fields import FieldInfo
 
@@ -61,14 +61,18 @@ def read_signature(function: Function, name: str) -> Signature:
     )
 
 
-def check_shape(function: Function, name: str) -> inspect.Signature:
-    """What can be told without looking at types: it is a function that can be called by keywords, and returns once."""
+def check_function(function: Function, name: str) -> None:
+    """That it is a function (a method, a callable object) which returns once. Raises BadSkill."""
     if not callable(function) or isinstance(function, type):
-        raise BadSkill(f"{name!r} is no function", hint="a skill is a function, a method or a callable object")
-    if any(
-        test(each) for test in (inspect.isgeneratorfunction, inspect.isasyncgenfunction) for each in _layers(function)
-    ):
-        raise BadSkill(f"skill {name!r} is a generator", hint="return a list; tell progress by context.progress(…)")
+        raise BadSkill(f"{name!r} is no function", hint="give a function, a method or a callable object")
+    tests = (inspect.isgeneratorfunction, inspect.isasyncgenfunction)
+    if any(test(each) for test in tests for each in _layers(function)):
+        raise BadSkill(f"{name!r} is a generator", hint="return a list; a skill tells progress by context.progress(…)")
+
+
+def check_shape(function: Function, name: str) -> inspect.Signature:
+    """What can be told of a skill without looking at types: also that it can be called by keywords. Raises BadSkill."""
+    check_function(function, name)
     try:
         shape = inspect.signature(function)
     except (ValueError, TypeError) as error:
@@ -86,6 +90,14 @@ def check_shape(function: Function, name: str) -> inspect.Signature:
 def is_async(function: Function) -> bool:
     """Whether a call of it must be awaited, also where it is a partial, a wrapper or a callable object."""
     return any(inspect.iscoroutinefunction(each) for each in _layers(function))
+
+
+def takes_nothing(function: Function) -> bool:
+    """Whether a function is known to have no parameters at all."""
+    try:
+        return not inspect.signature(function).parameters
+    except (ValueError, TypeError):
+        return False
 
 
 def name_of(function: Function) -> str:
@@ -152,9 +164,16 @@ def _parameter(parameter: inspect.Parameter, hints: _Annotations, name: str) -> 
     kind = Any if parameter.annotation is inspect.Parameter.empty else hints.resolve(parameter)
     if parameter.default is inspect.Parameter.empty:
         return Parameter(parameter.name, kind, optional=False)
-    if parameter.default is None:
+    if parameter.default is None and not _takes_none(kind):
         kind = Optional[kind]  # noqa: UP045 - it also takes what has no `|`; an author whose default is None takes None
     return Parameter(parameter.name, kind, optional=True, default=parameter.default)
+
+
+def _takes_none(kind: Any) -> bool:
+    """Whether a type says of itself that None is a value of it."""
+    if get_origin(kind) is Annotated:
+        kind = get_args(kind)[0]
+    return kind is Any or type(None) in get_args(kind)
 
 
 def _layers(function: Function) -> list[Function]:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from fsm_agent.errors import ConditionError, ExpressionBudget, ExpressionValue
+from fsm_agent.jsonable import MAX_DEPTH
 from fsm_agent.plan.expressions import STEPS, WIDE_STEPS, Evaluator, Names, compile_expression
 
 NAMES = Names(frozenset({"context"}))
@@ -241,7 +242,7 @@ def test_a_bound_at_run_time_holds_exactly(inside: str, beyond: str, code: str) 
     ],
 )
 def test_what_is_walked_is_paid_for(text: str) -> None:
-    context = {
+    context: dict[str, Any] = {
         "many": [0] * (STEPS + 1),
         "object": dict.fromkeys(map(str, range(STEPS + 1)), 0),
         "text": "a" * 128_000,
@@ -284,6 +285,14 @@ def test_a_value_that_refers_to_large_data_many_times_is_refused(text: str) -> N
     with pytest.raises(ConditionError) as caught:
         compile_expression(text, NAMES).value({"context": context})
     assert caught.value.code == "budget"
+
+
+def test_data_as_deep_as_it_may_be_kept_can_be_handed_on() -> None:
+    data: Any = 1
+    for _ in range(MAX_DEPTH):
+        data = [data]
+    results = {"a": {"data": data}}
+    assert compile_expression("results", Names(frozenset({"results"}))).value({"results": results}) == results
 
 
 def test_data_that_is_nested_too_deep_is_a_typed_error() -> None:

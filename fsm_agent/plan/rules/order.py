@@ -45,7 +45,7 @@ def once_after_loop(subject: Subject) -> Iterator[Finding]:
             if graph.in_loop(source) and graph.component_of[source] != own:
                 loops[graph.component_of[source]].append(source)
         for loop, sources in loops.items():
-            if set(sources).isdisjoint(graph.jumpers[loop]):
+            if not any(graph.success_back[source] or graph.failure_back[source] for source in sources):
                 jumper = shown(graph.ids[graph.jumpers[loop][0]])
                 message = f"{shown(graph.ids[sources[0]])} is on a loop; this task runs once, after the loop has ended"
                 hint = f"to run it every round, let {jumper} depend on it; to run it once, depend on {jumper}"

@@ -18,9 +18,14 @@ def unknown_skills(subject: Subject) -> Iterator[Finding]:
     """A skill that the catalog does not have. It is never taken for another one."""
     if subject.catalog.any_skill:
         return
+    skills = subject.catalog.skills
+    otherwise = (
+        f"the skills are {', '.join(sorted(skills))}" if 0 < len(skills) <= _MAX_LISTED else "see the list of skills"
+    )
     for path, name in _skills_named(subject):
-        if name not in subject.catalog.skills:
-            yield Finding("unknown_skill", path, f"there is no skill {shown(name)}", hint=_near(subject, name))
+        if name not in skills:
+            hint = subject.suggestions.hint(name, skills, "skill", otherwise)
+            yield Finding("unknown_skill", path, f"there is no skill {shown(name)}", hint=hint)
 
 
 def unknown_workers(subject: Subject) -> Iterator[Finding]:
@@ -80,12 +85,6 @@ def _skills_named(subject: Subject) -> Iterator[tuple[Path, str]]:
             yield ("tasks", place, "fallback", "skill"), task.fallback.skill
 
 
-def _near(subject: Subject, name: str) -> str:
-    names = sorted(subject.catalog.skills)
-    known = f"the skills are {', '.join(names)}" if 0 < len(names) <= _MAX_LISTED else "see the list of skills"
-    return subject.suggestions.hint(name, subject.catalog.skills, "skill", otherwise=known)
-
-
 def _misfits(spec: SkillSpec | None, given: Mapping[str, Any], template: Template, owner: Path) -> Iterator[Finding]:
     """What the skill has to say about the parameters, as far as they are known before the run."""
     if spec is None or spec.check is None:
@@ -95,7 +94,8 @@ def _misfits(spec: SkillSpec | None, given: Mapping[str, Any], template: Templat
     open_ones = {str(steps_of(place)[depth]) for place, _ in template.expressions}
     constants = {name: _literal(value) for name, value in given.items() if name not in open_ones}
     for where, message in spec.check(constants, open_ones):
-        yield Finding("bad_parameters", (*path, *steps_of(where)), f"{message} (skill {shown(spec.name)})")
+        which = f"`{where}`" if where else "the parameters"
+        yield Finding("bad_parameters", (*path, *steps_of(where)), f"{which} of skill {shown(spec.name)}: {message}")
 
 
 def _literal(value: Any) -> Any:

@@ -64,7 +64,8 @@ def cycles(subject: Subject) -> Iterator[Finding]:
         start = members[0]
         path = path_between(start, start, follows, set(members))
         if path:
-            message = f"these tasks wait for each other: {_as_path(path, graph)}{_remarks(path, graph)}"
+            what = "this task waits for itself" if len(path) == 1 else "these tasks wait for each other"
+            message = f"{what}: {_as_path(path, graph)}{_remarks(path, graph)}"
             yield Finding("cycle", _edge_field(path[-1]), message, hint="take one of these edges away")
 
 

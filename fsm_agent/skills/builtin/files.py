@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field, JsonValue
+from pydantic import Field
 
 from fsm_agent.errors import FileError, TooLarge
 from fsm_agent.skills.declaration import skill
@@ -53,7 +53,7 @@ class Files:
     def write_file(
         self,
         path: FilePath,
-        content: Annotated[JsonValue, Field(description="A text, or data to be written as JSON")],
+        content: Annotated[Any, Field(description="A text, or data to be written as JSON")],
     ) -> dict[str, Any]:
         """Write a file in the root folder, as a whole or not at all. Folders that are missing are made.
 

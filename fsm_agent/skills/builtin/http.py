@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import Field, JsonValue
+from pydantic import Field
 
 from fsm_agent.clock import Clock
 from fsm_agent.errors import HttpBusy, HttpError, HttpUnreachable, TooLarge
@@ -48,7 +48,7 @@ class Http:
         method: Annotated[str, Field(pattern="^[A-Za-z]+$", description="GET, POST, …")] = "GET",
         headers: Annotated[dict[str, str] | None, Field(description="Headers of the request")] = None,
         params: Annotated[dict[str, Any] | None, Field(description="The query, added to the address")] = None,
-        json: Annotated[JsonValue, Field(description="A body to be sent as JSON")] = None,
+        json: Annotated[Any, Field(description="A body to be sent as JSON")] = None,
         data: Annotated[str | dict[str, str] | None, Field(description="A body: a text, or a form's fields")] = None,
         timeout: Annotated[float, Field(gt=0, le=3600, description="Seconds to connect, and between bytes")] = 30.0,  # noqa: ASYNC109 - httpx's own, inside the attempt's
         max_bytes: Annotated[int, Field(gt=0, le=MAX_BYTES, description="A longer answer is an error")] = 900_000,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import Field, JsonValue
+from pydantic import Field
 
 from fsm_agent.jsonable import encode
 from fsm_agent.skills.context import SkillContext
@@ -13,7 +13,7 @@ from fsm_agent.skills.declaration import skill
 
 @skill(idempotent=True)
 async def note(
-    text: Annotated[JsonValue, Field(description="What to note; what is no text is noted as JSON")],
+    text: Annotated[Any, Field(description="What to note; what is no text is noted as JSON")],
     key: Annotated[str | None, Field(description="A context key to keep it under")] = None,
     context: SkillContext | None = None,
 ) -> str:

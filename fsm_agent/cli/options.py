@@ -1,0 +1,128 @@
+"""The options that hold for all commands, before the command's name as well as after it."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Annotated, Any, Concatenate, Final, ParamSpec
+
+import typer
+
+from fsm_agent.cli.output import output_of_process
+from fsm_agent.cli.session import Session
+from fsm_agent.cli.settings import Settings, load_settings, log_format, log_level, workers_of
+
+P = ParamSpec("P")
+
+PYPROJECT: Final = Path("pyproject.toml")
+
+
+class VersionAsked(Exception):
+    """Someone wants to know the version, and nothing else."""
+
+
+class Stopped(Exception):
+    """Ctrl-C came where no run was there to pause. The parser would end without a word."""
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        raise VersionAsked
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The shared options as they were given in one place."""
+
+    skills: list[str] | None = None
+    default_skill: str | None = None
+    worker: list[str] | None = None
+    log_level: str | None = None
+    log_format: str | None = None
+    json: bool = False
+    debug: bool = False
+
+    def then(self, later: Given) -> Given:
+        """These, and those that were given after them: lists grow, of other options the later one counts."""
+        both: dict[str, Any] = {}
+        for field in fields(self):
+            mine, theirs = getattr(self, field.name), getattr(later, field.name)
+            both[field.name] = mine + theirs if isinstance(mine, list) and theirs else theirs or mine
+        return Given(**both)
+
+    def settings(self) -> Settings:
+        """The same as settings. Raises UsageError for what makes no sense."""
+        return Settings(
+            skills=tuple(self.skills) if self.skills else None,
+            default_skill=self.default_skill,
+            workers=workers_of(self.worker, "--worker") if self.worker else None,
+            log_level=log_level(self.log_level, "--log-level") if self.log_level is not None else None,
+            log_format=log_format(self.log_format, "--log-format") if self.log_format is not None else None,
+            debug=self.debug or None,
+        )
+
+
+def remember(  # noqa: PLR0913 - an option each
+    ctx: typer.Context,
+    *,
+    skills: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PATH", help="Load skills from this file, folder or module; repeatable. [./skills]"),
+    ] = None,
+    default_skill: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The skill for tasks that name nobody.")
+    ] = None,
+    worker: Annotated[
+        list[str] | None, typer.Option(metavar="TYPE=SKILL", help="The skill of a kind of worker; repeatable.")
+    ] = None,
+    log_level: Annotated[
+        str | None, typer.Option(metavar="LEVEL", help="Log events from this level on: debug, info, warning, error.")
+    ] = None,
+    log_format: Annotated[str | None, typer.Option(metavar="FORM", help="The form of logs: console, json.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")] = False,
+    version: Annotated[  # noqa: ARG001 - its callback sees to it
+        bool, typer.Option("--version", help="Show the version and exit.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Run plans for agents through an explicit state machine: Planning, Executing, Evaluating."""
+    before = ctx.obj if isinstance(ctx.obj, Given) else Given()
+    ctx.obj = before.then(Given(skills, default_skill, worker, log_level, log_format, json, debug))
+
+
+_SHARED: Final = tuple(inspect.signature(remember, eval_str=True).parameters.values())[1:]
+
+
+def command(
+    app: typer.Typer, name: str | None = None
+) -> Callable[[Callable[Concatenate[Session, P], int]], Callable[Concatenate[Session, P], int]]:
+    """Make a function a command: it gets a session, has its own options and the shared ones, returns the exit code."""
+
+    def register(function: Callable[Concatenate[Session, P], int]) -> Callable[Concatenate[Session, P], int]:
+        own = tuple(inspect.signature(function, eval_str=True).parameters.values())[1:]
+
+        def door(ctx: typer.Context, **values: Any) -> None:
+            remember(ctx, **{option.name: values.pop(option.name) for option in _SHARED})
+            try:
+                code = function(_session(ctx.obj), **values)  # type: ignore[call-arg] # the parser has seen to it
+            except KeyboardInterrupt:
+                raise Stopped from None
+            raise typer.Exit(code)
+
+        context = inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
+        parameters = [context, *own, *_SHARED]
+        door.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined] # where inspect looks first
+        door.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        door.__doc__ = function.__doc__
+        app.command(name or function.__name__)(door)
+        return function
+
+    return register
+
+
+def _session(given: Given) -> Session:
+    settings = load_settings(given.settings(), os.environ, PYPROJECT)
+    return Session(settings, output_of_process(), given.json)

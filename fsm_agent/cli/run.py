@@ -1,0 +1,80 @@
+"""`run`: a plan to its end, or to a pause."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fsm_agent.cli.execution import Execution, Wishes
+from fsm_agent.cli.inputs import gather_inputs
+from fsm_agent.cli.options import command
+from fsm_agent.cli.problems import problems_text
+from fsm_agent.cli.session import DEFAULT_PLANS, Session
+from fsm_agent.cli.templates import find_plan
+from fsm_agent.errors import UsageError
+from fsm_agent.plan.loader import check_plan
+from fsm_agent.plan.model import Plan
+from fsm_agent.plan.nearness import near
+
+app = typer.Typer()
+
+
+@command(app)
+def run(  # noqa: PLR0913 - an option each
+    session: Session,
+    *,
+    plan: Annotated[
+        str | None, typer.Argument(metavar="PLAN", help="A plan file, or a template's name.", show_default=False)
+    ] = None,
+    goal: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="What for. Without PLAN it chooses the template that fits.")
+    ] = None,
+    sets: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="An input: JSON, else text; repeatable.")
+    ] = None,
+    input_file: Annotated[
+        str | None, typer.Option("--input", metavar="FILE", help="Inputs from a JSON or YAML file.")
+    ] = None,
+    plans: Annotated[str | None, typer.Option(metavar="PATH", help="The folder of templates. [./plans]")] = None,
+    approve: Annotated[
+        list[str] | None, typer.Option(metavar="TASK", help="Approve this task's first visit; repeatable.")
+    ] = None,
+    approve_all: Annotated[bool, typer.Option("--approve-all", help="Approve whatever is asked.")] = False,
+    grant: Annotated[
+        list[str] | None, typer.Option(metavar="PERMISSION", help="Grant the run a permission; repeatable.")
+    ] = None,
+    max_parallel: Annotated[int | None, typer.Option(metavar="N", help="How many tasks may run at once.")] = None,
+    deadline: Annotated[float | None, typer.Option(metavar="S", help="How many seconds the run may take.")] = None,
+    no_store: Annotated[  # noqa: ARG001 - there is no store yet: what it asks for is so
+        bool, typer.Option("--no-store", help="Keep the run in this process only. There is no other way yet.")
+    ] = False,
+    run_id: Annotated[str | None, typer.Option(metavar="ID", help="An id of your choice for the run.")] = None,
+) -> int:
+    """Run a plan. Exits 0 completed, 1 failed, 2 not run, 3 paused for a person, 4 cancelled, 130 by Ctrl-C."""
+    file = find_plan(plan, goal, Path(plans or session.settings.plans or DEFAULT_PLANS))
+    engine = session.engine()
+    checked = check_plan(file, engine.catalog)
+    if checked.plan is None or not checked.valid:
+        return session.refuse(checked.problems, engine.skills.errors)
+    inputs = gather_inputs(checked.plan, str(file), sets or (), input_file, os.environ)
+    if inputs.problems:
+        return session.refuse(inputs.problems)
+    _check_tasks(approve or (), checked.plan)
+    if checked.problems:
+        session.output.note(problems_text(checked.problems))
+    wishes = Wishes(goal, run_id, tuple(grant or ()), deadline, max_parallel, frozenset(approve or ()), approve_all)
+    return Execution(session, engine, checked.plan, inputs, wishes).run()
+
+
+def _check_tasks(named: Sequence[str], plan: Plan) -> None:
+    """A consent for a task that is not there would go unnoticed until the run waits for it."""
+    ids = {task.id for task in plan.tasks}
+    for name in named:
+        if name not in ids:
+            nearest = near(name, ids)
+            hint = f"did you mean {' or '.join(map(repr, nearest))}?" if nearest else ""
+            raise UsageError(f"--approve names task {name!r}, which the plan does not have", hint=hint)

@@ -1,0 +1,87 @@
+"""One call of the command line: its settings, its output, and the skills that it knows."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from fsm_agent.api import PlannerEngine
+from fsm_agent.cli.exits import BAD
+from fsm_agent.cli.output import Output
+from fsm_agent.cli.problems import problems_document, problems_text
+from fsm_agent.cli.settings import Settings
+from fsm_agent.errors import Problem, SkillLoadError
+from fsm_agent.plan.catalog import Catalog
+from fsm_agent.skills.registry import SkillRegistry
+
+DEFAULT_SKILLS = Path("skills")
+DEFAULT_PLANS = Path("plans")
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """What a command works with."""
+
+    settings: Settings
+    output: Output
+    json: bool
+    """Whether standard output is for a program: one JSON document."""
+
+    def registry(self) -> SkillRegistry:
+        """All skills: built-in ones, those of installed packages, and those of the settings' paths.
+
+        A file of a folder that fails to import is told on standard error, and the rest is there. Raises SkillLoadError
+        for a file or module that was named itself, DuplicateSkill, and BadSkill.
+        """
+        here = str(Path.cwd())
+        if here not in sys.path and "" not in sys.path:
+            sys.path.append(here)  # modules of the project are found, as with `python -m`
+        registry = SkillRegistry()
+        registry.load_entry_points()
+        for path in self._skill_paths():
+            known = registry.errors
+            registry.load(path)
+            if not Path(path).expanduser().is_dir() and registry.errors[len(known) :]:
+                raise registry.errors[-1]
+        for error in registry.errors:
+            self.output.note(f"warning: {error.message}")
+        return registry
+
+    def _skill_paths(self) -> tuple[str, ...]:
+        if self.settings.skills is not None:
+            return self.settings.skills
+        return (str(DEFAULT_SKILLS),) if DEFAULT_SKILLS.is_dir() else ()
+
+    def engine(self) -> PlannerEngine:
+        """An engine with these skills and workers. Raises as `registry`."""
+        workers, default = self.settings.workers, self.settings.default_skill
+        return PlannerEngine(self.registry(), workers=workers, default_skill=default)
+
+    @property
+    def any_skill(self) -> Catalog:
+        """What plans may name where skills need not exist."""
+        return Catalog(workers=self.settings.workers or {}, default_skill=self.settings.default_skill, any_skill=True)
+
+    def refuse(self, problems: Iterable[Problem], errors: Iterable[SkillLoadError] = ()) -> int:
+        """Tell what is wrong with a plan or its inputs, as `validate` does. Returns the exit code."""
+        told = with_skill_errors(tuple(problems), tuple(errors))
+        if self.json:
+            self.output.document(problems_document(told))
+        else:
+            self.output.text(problems_text(told))
+        return BAD
+
+
+def with_skill_errors(problems: Iterable[Problem], errors: tuple[SkillLoadError, ...]) -> tuple[Problem, ...]:
+    """The problems; where a skill is not known, the hint names the files that failed to load: it may be in them."""
+    if not errors:
+        return tuple(problems)
+    cause = "; ".join(error.message for error in errors)
+    return tuple(
+        replace(problem, hint=f"{problem.hint}; {cause}" if problem.hint else cause)
+        if problem.rule == "unknown_skill"
+        else problem
+        for problem in problems
+    )

@@ -1,0 +1,43 @@
+"""Which plan file is meant: a path, the name of a template, or the template for a goal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fsm_agent.errors import UsageError
+from fsm_agent.plan.nearness import near
+from fsm_agent.planner.template import ENDINGS, TemplatePlanner, template_files, templates_in
+
+
+def find_plan(plan: str | None, goal: str | None, folder: Path) -> Path:
+    """The file of the plan to run. Raises UsageError or NoTemplate, naming the templates that there are."""
+    if plan is not None:
+        return _by_name(plan, folder)
+    if not goal:
+        raise UsageError("no plan was given", hint="give a plan file, a template's name, or --goal")
+    chosen = TemplatePlanner(folder).choose(goal)
+    return next(path for path, template in templates_in(folder) if template == chosen)
+
+
+def _by_name(name: str, folder: Path) -> Path:
+    path = Path(name)
+    if path.exists() or path.name != name or path.suffix.lower() in ENDINGS:
+        return path
+    by_file = [file for file in template_files(folder) if file.stem == name]
+    found = by_file or [file for file, template in templates_in(folder) if template.name == name]
+    if len(found) > 1:
+        files = ", ".join(map(str, found))
+        raise UsageError(f"{len(found)} templates are named {name!r}: {files}", hint="give the path of one of them")
+    if not found:
+        raise UsageError(
+            f"there is no plan file {name!r}, and no template of that name in {folder}", hint=_known(name, folder)
+        )
+    return found[0]
+
+
+def _known(name: str, folder: Path) -> str:
+    names = [file.stem for file in template_files(folder)]
+    nearest = near(name, names)
+    if nearest:
+        return f"did you mean {' or '.join(map(repr, nearest))}?"
+    return f"the templates there: {', '.join(names)}" if names else f"{folder} holds no templates; give a plan's path"

@@ -1,0 +1,49 @@
+"""`validate`: every problem of plan files, each with its place."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from fsm_agent.cli.exits import BAD, OK
+from fsm_agent.cli.options import command
+from fsm_agent.cli.problems import count_of, is_valid, problems_document, problems_text
+from fsm_agent.cli.session import Session, with_skill_errors
+from fsm_agent.errors import Problem
+from fsm_agent.plan.loader import check_plan
+
+app = typer.Typer()
+
+
+@command(app)
+def validate(
+    session: Session,
+    plans: Annotated[list[str], typer.Argument(metavar="PLAN...", help="Plan files, JSON or YAML.")],
+    any_skill: Annotated[
+        bool, typer.Option("--any-skill", help="Leave names of skills, workers and parameters unchecked.")
+    ] = False,
+) -> int:
+    """Check plan files: every problem, with file and line. Exits 2 where there is an error; warnings are none."""
+    problems = _problems(session, plans, any_skill=any_skill)
+    if session.json:
+        session.output.document(problems_document(problems))
+    else:
+        _tell(session, plans, problems)
+    return OK if is_valid(problems) else BAD
+
+
+def _problems(session: Session, plans: list[str], *, any_skill: bool) -> tuple[Problem, ...]:
+    if any_skill:
+        return tuple(problem for plan in plans for problem in check_plan(plan, session.any_skill).problems)
+    engine = session.engine()
+    problems = [problem for plan in plans for problem in check_plan(plan, engine.catalog).problems]
+    return with_skill_errors(problems, engine.skills.errors)
+
+
+def _tell(session: Session, plans: list[str], problems: tuple[Problem, ...]) -> None:
+    if problems:
+        session.output.text(problems_text(problems))
+    count = f"{len(plans)} plan{'' if len(plans) == 1 else 's'}"
+    verdict = "valid" if is_valid(problems) else "not valid"
+    session.output.text(f"{count} checked: {verdict}" + (f", {count_of(problems)}" if problems else ""))

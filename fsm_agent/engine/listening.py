@@ -1,0 +1,54 @@
+"""Telling listeners what happened, each event in its turn."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable
+
+from fsm_agent.core.events import Event
+
+Listener = Callable[[Event], object]
+"""Called with every event, as a frozen record."""
+
+_log = logging.getLogger("fsm_agent.engine")
+
+
+class Listeners:
+    """The listeners of one run. One that raises is logged with its name, and that is all."""
+
+    __slots__ = ("_listeners", "_telling", "_waiting")
+
+    def __init__(self, listeners: Iterable[Listener]) -> None:
+        self._listeners = list(listeners)
+        self._waiting: deque[Event] = deque()
+        self._telling = False
+
+    def __bool__(self) -> bool:
+        return bool(self._listeners)
+
+    def add(self, listener: Listener) -> None:
+        """Tell one more."""
+        self._listeners.append(listener)
+
+    def tell(self, event: Event) -> None:
+        """Tell all of them. What a listener itself makes happen is told after this event."""
+        self._waiting.append(event)
+        if self._telling:
+            return
+        self._telling = True
+        try:
+            while self._waiting:
+                told = self._waiting.popleft()
+                for listener in self._listeners:
+                    _tell(listener, told)
+        finally:
+            self._telling = False
+
+
+def _tell(listener: Listener, event: Event) -> None:
+    try:
+        listener(event)
+    except Exception:  # noqa: BLE001 - a listener's fault is not the run's
+        name = getattr(listener, "__qualname__", type(listener).__qualname__)
+        _log.exception("listener %s failed on event %s", name, event.type)

@@ -1,0 +1,39 @@
+"""The effective policies of tasks, worked out once for each skill and each task that has words of its own."""
+
+from __future__ import annotations
+
+from fsm_agent.plan.catalog import SkillSpec
+from fsm_agent.plan.compiled import CompiledTask
+from fsm_agent.plan.model import Task
+from fsm_agent.plan.policy import Policy, policy_of
+from fsm_agent.skills.skill import Skill
+
+_SILENT = Task(id="any task without words of its own")
+
+
+class Policies:
+    """A cache for one run. Most tasks leave everything to their skill's author."""
+
+    __slots__ = ("_of_skill",)
+
+    def __init__(self) -> None:
+        self._of_skill: dict[str, tuple[SkillSpec, Policy]] = {}
+
+    def of(self, task: CompiledTask, skill: Skill) -> Policy:
+        """The policy under which the task calls this version of the skill."""
+        if _has_words(task.task):
+            return policy_of(task.task, skill.spec)
+        known = self._of_skill.get(skill.spec.name)
+        if known is None or known[0] is not skill.spec:
+            known = self._of_skill[skill.spec.name] = (skill.spec, policy_of(_SILENT, skill.spec))
+        return known[1]
+
+
+def _has_words(task: Task) -> bool:
+    return not (
+        task.max_retries is None
+        and task.timeout is None
+        and task.retry_on is None
+        and task.backoff is None
+        and task.fallback is None
+    )
