@@ -16,6 +16,7 @@ from fsm_agent.engine.driver import Driver
 from fsm_agent.engine.listening import Listener
 from fsm_agent.engine.planning import Planning, Prepared
 from fsm_agent.engine.runs import Handle, Runs, RunStream
+from fsm_agent.engine.services import Services
 from fsm_agent.errors import InvalidPlan, RunNotActive, UsageError
 from fsm_agent.journal.memory import MemoryJournal
 from fsm_agent.plan.catalog import Catalog
@@ -87,8 +88,7 @@ class PlannerEngine:
         self._default_skill = default_skill
         self._approver = approver
         self._listeners = list(listeners)
-        self._clock: Clock = clock or SystemClock()
-        self._random: RandomSource = random or system_random()
+        self._services = Services(self.skills, clock or SystemClock(), random or system_random())
         self._ids = ids or (lambda: uuid.uuid4().hex)
         self._runs = Runs()
         self._checked: dict[int, tuple[Plan, object, Prepared]] = {}
@@ -233,15 +233,13 @@ class PlannerEngine:
         run = Run(_run_id(options.get("run_id"), self._ids), planning.plan_of)
         driver = Driver(
             run,
-            self.skills,
+            self._services,
             MemoryJournal(),
             planning,
-            clock=self._clock,
-            random=self._random,
             listeners=self._listeners,
             approver=options.get("approver") or self._approver,
         )
-        handle = Handle(run, driver, self._clock)
+        handle = Handle(run, driver, self._services.clock)
         self._runs.add(handle)
         driver.record(started)
         return handle

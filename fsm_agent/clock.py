@@ -10,6 +10,7 @@ import random
 import time
 from collections.abc import Callable
 from typing import Protocol
+from weakref import WeakKeyDictionary
 
 
 class Timer(Protocol):
@@ -35,24 +36,73 @@ class Clock(Protocol):
         """Wait `delay` seconds."""
 
 
+GRAIN = 0.05
+"""Long timers are late by up to this, in seconds."""
+
+LONG = 1.0
+"""From here on a timer is a long one, in seconds."""
+
+
+class _SharedTimer:
+    """One call among those that share a moment."""
+
+    __slots__ = ("_callback", "_moment")
+
+    def __init__(self, moment: set[_SharedTimer], callback: Callable[[], object]) -> None:
+        self._moment = moment
+        self._callback = callback
+
+    def cancel(self) -> None:
+        """Forget the call."""
+        self._moment.discard(self)
+
+    def ring(self) -> None:
+        """The moment has come."""
+        if self in self._moment:
+            self._moment.discard(self)
+            self._callback()
+
+
 class SystemClock:
-    """The real clock, on the running asyncio loop."""
+    """The real clock, on the running asyncio loop.
 
-    def now(self) -> float:
-        """The time of day, in seconds since 1970."""
-        return time.time()
+    Nearly all timers are long and are cancelled: each call of a skill has one. Those of a second and more share moments
+    of 1/20 s, so that one costs an entry in a set, and not a place in the loop's heap until its time has come.
+    """
 
-    def monotonic(self) -> float:
-        """Seconds on the system's monotonic clock."""
-        return time.monotonic()
+    def __init__(self) -> None:
+        self._moments: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[int, set[_SharedTimer]]] = WeakKeyDictionary()
+
+    # The system's own functions, bare: they are called several times a task.
+    now = staticmethod(time.time)
+    monotonic = staticmethod(time.monotonic)
 
     def call_later(self, delay: float, callback: Callable[[], object]) -> Timer:
-        """`loop.call_later` of the running loop."""
-        return asyncio.get_running_loop().call_later(delay, callback)
+        """`loop.call_later` of the running loop; a long one is up to 1/20 s late."""
+        loop = asyncio.get_running_loop()
+        if delay < LONG:
+            return loop.call_later(delay, callback)
+        number = int((loop.time() + delay) / GRAIN) + 1
+        moments = self._moments.get(loop)
+        if moments is None:
+            moments = self._moments[loop] = {}
+        moment = moments.get(number)
+        if moment is None:
+            moment = moments[number] = set()
+            loop.call_at(number * GRAIN, _ring, moments, number)
+        timer = _SharedTimer(moment, callback)
+        moment.add(timer)
+        return timer
 
     async def sleep(self, delay: float) -> None:
         """`asyncio.sleep`."""
         await asyncio.sleep(delay)
+
+
+def _ring(moments: dict[int, set[_SharedTimer]], number: int) -> None:
+    loop = asyncio.get_running_loop()
+    for timer in list(moments.pop(number)):
+        loop.call_soon(timer.ring)  # each on its own: one that raises takes no other along
 
 
 class RandomSource(Protocol):

@@ -31,7 +31,34 @@ def to_plain(value: Any, path: str = "$") -> Any:
 
     Raises NotJson, naming the path and the type, for what has no such form.
     """
-    return _plain(value, path, 0, set())
+    try:
+        return _quick(value, MAX_DEPTH)
+    except _NotQuick:
+        return _plain(value, path, 0, set())
+
+
+class _NotQuick(Exception):
+    """The value needs a closer look."""
+
+
+def _quick(value: Any, depth: int) -> Any:
+    """The same for what is plain already, as most data is: no paths are kept, and nothing is converted."""
+    kind = type(value)
+    if kind is str:
+        if value.isascii():
+            return value
+    elif kind is dict:
+        if depth:
+            for key in value:
+                if type(key) is not str or not key.isascii():
+                    raise _NotQuick
+            return {key: _quick(item, depth - 1) for key, item in value.items()}
+    elif kind is list:
+        if depth:
+            return [_quick(item, depth - 1) for item in value]
+    elif value is None or kind is bool or kind is int or (kind is float and math.isfinite(value)):
+        return value
+    raise _NotQuick
 
 
 def copy_plain(value: Any) -> Any:

@@ -1,9 +1,8 @@
 """Meetings of a day from a calendar file (iCalendar, RFC 5545; a sane part of it).
 
-Read are: folded lines, DTSTART as local time with TZID, in UTC, floating, or as a date; DTEND or DURATION; SUMMARY,
-LOCATION and DESCRIPTION with their escapes; RRULE with FREQ=DAILY or WEEKLY and COUNT, UNTIL, INTERVAL, BYDAY, WKST;
-EXDATE; single meetings of a series that were moved (RECURRENCE-ID); STATUS:CANCELLED. A meeting that needs more than
-that is named as not read: it is never left out without a word.
+Read are: folded lines; DTSTART with TZID, in UTC, floating, or a date; DTEND or DURATION; SUMMARY, LOCATION and
+DESCRIPTION with escapes; RRULE with FREQ=DAILY or WEEKLY and COUNT, UNTIL, INTERVAL, BYDAY, WKST; EXDATE; meetings of
+a series that were moved (RECURRENCE-ID); STATUS:CANCELLED. What needs more is named as not read, never left out.
 """
 
 from __future__ import annotations
@@ -24,10 +23,8 @@ DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 RULE_PARTS = {"FREQ", "COUNT", "UNTIL", "INTERVAL", "BYDAY", "WKST"}
 _PROPERTY = re.compile(r'(?P<name>[A-Za-z0-9-]+)(?P<parameters>(?:;[A-Za-z0-9-]+=(?:"[^"]*"|[^":;]*))*):(?P<value>.*)')
 _PARAMETER = re.compile(r';([A-Za-z0-9-]+)=("[^"]*"|[^":;]*)')
-_DURATION = re.compile(
-    r"\+?P(?:(?P<weeks>\d+)W)?(?:(?P<days>\d+)D)?"
-    r"(?:T(?:(?P<hours>\d+)H)?(?:(?P<minutes>\d+)M)?(?:(?P<seconds>\d+)S)?)?"
-)
+_TIME = r"(?:T(?:(?P<hours>\d+)H)?(?:(?P<minutes>\d+)M)?(?:(?P<seconds>\d+)S)?)?"
+_DURATION = re.compile(r"\+?P(?:(?P<weeks>\d+)W)?(?:(?P<days>\d+)D)?" + _TIME)
 
 
 class CalendarError(ValueError):
@@ -170,13 +167,13 @@ class Calendar:
         try:
             return self.fixed.get(name) or ZoneInfo(name)
         except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-            hint = "name it as Asia/Shanghai, or install the package tzdata where the system has no list"
-            raise CalendarError(f"the time zone {name!r} is not known: {hint}") from error
+            raise CalendarError(
+                f"time zone {name!r} is not known: name it as Asia/Shanghai, or install tzdata"
+            ) from error
 
     def agenda(self, day: date) -> Agenda:
         """What overlaps with a day."""
         begin = datetime.combine(day, time(), self.home)
-        end = begin + timedelta(days=1)
         moved: dict[str, set[datetime]] = defaultdict(set)
         for event in self.events:
             moved[event.text("UID")] |= self.instants(event, "RECURRENCE-ID")
@@ -186,7 +183,7 @@ class Calendar:
             try:
                 but = self.instants(event, "EXDATE")
                 but |= set() if event.first("RECURRENCE-ID") else moved[event.text("UID")]
-                meetings += self.meetings(event, begin, end, but)
+                meetings += self.meetings(event, begin, begin + timedelta(days=1), but)
             except NotSupported as error:
                 not_read.append(f"{event.title}: {error}")
         return Agenda(day, sorted(meetings, key=lambda each: (not each.all_day, each.start, each.summary)), not_read)
@@ -211,8 +208,8 @@ class Calendar:
         online = "://" in place or place.lower() in {"", "online", "线上"}
         bring = ",".join(re.findall(r"^Bring:(.*)$", event.text("DESCRIPTION"), re.MULTILINE))
         things = [thing.strip() for thing in bring.split(",") if thing.strip()]
-        start = moment.instant.astimezone(self.home)
-        return Meeting(event.title, start, ends.astimezone(self.home), moment.is_date, place, not online, things)
+        times = (moment.instant.astimezone(self.home), ends.astimezone(self.home))
+        return Meeting(event.title, *times, moment.is_date, place, not online, things)
 
     def starts(self, event: Component, start: _Moment, end: datetime) -> Iterator[datetime]:
         """The local times at which an event begins, up to an instant."""
@@ -223,14 +220,14 @@ class Calendar:
             yield start.local
             return
         rule = _rule(line)
-        last = end.astimezone(start.zone).replace(tzinfo=None)
-        if "UNTIL" in rule:
-            last = min(last, self.until(replace(line, value=rule["UNTIL"]), start.zone))
+        last = min(end.astimezone(start.zone).replace(tzinfo=None), self.until(rule, line, start.zone))
         yield from islice(_series(start.local, rule, last), int(rule["COUNT"]) if "COUNT" in rule else None)
 
-    def until(self, line: Line, zone: tzinfo) -> datetime:
+    def until(self, rule: Mapping[str, str], line: Line, zone: tzinfo) -> datetime:
         """The last local time at which something may begin: of a date, the end of that day."""
-        limit = self.moment(line)
+        if "UNTIL" not in rule:
+            return datetime.max
+        limit = self.moment(replace(line, name="UNTIL", value=rule["UNTIL"]))
         if limit.is_date:
             return datetime.combine(limit.local, time.max)
         return limit.local if limit.zone is self.home else limit.instant.astimezone(zone).replace(tzinfo=None)
@@ -282,21 +279,17 @@ def _rule(line: Line) -> dict[str, str]:
 
 def _series(start: datetime, rule: Mapping[str, str], last: datetime) -> Iterator[datetime]:
     """All starts of a rule from the first up to `last`."""
-    interval = int(rule.get("INTERVAL", "1"))
-    days = {DAYS.index(day) for day in rule["BYDAY"].split(",")} if "BYDAY" in rule else None
-    if rule["FREQ"] == "DAILY":
-        while start <= last:
-            if days is None or start.weekday() in days:
-                yield start
-            start += timedelta(days=interval)
-        return
-    first_day = DAYS.index(rule.get("WKST", "MO"))
-    week = start - timedelta(days=(start.weekday() - first_day) % 7)
-    offsets = sorted((day - first_day) % 7 for day in days or {start.weekday()})
-    while week <= last:
-        starts = (week + timedelta(days=offset) for offset in offsets)
-        yield from (local for local in starts if start <= local <= last)
-        week += timedelta(weeks=interval)
+    days = {DAYS.index(day) for day in rule["BYDAY"].split(",")} if "BYDAY" in rule else set(range(7))
+    step, at, offsets = timedelta(days=int(rule.get("INTERVAL", "1"))), start, [0]
+    if rule["FREQ"] == "WEEKLY":
+        since_week_began = (start.weekday() - DAYS.index(rule.get("WKST", "MO"))) % 7
+        step, at = step * 7, start - timedelta(days=since_week_began)
+        offsets = [*range(7)] if "BYDAY" in rule else [since_week_began]
+    while at <= last:
+        for local in (at + timedelta(days=offset) for offset in offsets):
+            if start <= local <= last and local.weekday() in days:
+                yield local
+        at += step
 
 
 def _fixed_zone(part: Component) -> Iterator[tuple[str, tzinfo]]:

@@ -11,12 +11,13 @@ Net sales are what was sold less what was refunded. For each product the fall is
 from __future__ import annotations
 
 import calendar
+import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
-from fsm_agent import skill
+from fsm_agent import SkillContext, skill
 
 CauseKind = Literal["stock-outs", "returns", "demand", "price"]
 KINDS: tuple[CauseKind, ...] = ("stock-outs", "returns", "demand", "price")
@@ -134,55 +135,33 @@ class Position:
 
 
 @skill(idempotent=True, max_retries=0)
-def compare_months(sales: list[Sale], returns: list[Return], month: str) -> Comparison:
+def compare_months(sales: list[Sale], returns: list[Return], month: str, context: SkillContext) -> Comparison:
     """Net sales of a month (as 2026-09) against those of the month before, and of all months up to it.
 
     Raises SalesDataError if there is no such month, or none before it.
     """
-    months = sorted({sale.month for sale in sales})
-    if month not in months[1:]:
-        raise SalesDataError(f"{month!r} cannot be compared: choose a month from {_range_of(months[1:])}")
-    months = months[: months.index(month) + 1]
-    net: dict[str, dict[str, int]] = defaultdict(lambda: dict.fromkeys(months, 0))
-    for sale in sales:
-        if sale.month <= month:
-            net[sale.product][sale.month] += sale.units * sale.price
-    for each in returns:
-        if each.month in months:
-            net[each.product][each.month] -= each.refund
-    totals = [sum(values[at] for values in net.values()) for at in months]
-    fall = totals[-2] - totals[-1]
-    return Comparison(
-        month=month,
-        month_before=months[-2],
-        before=totals[-2],
-        now=totals[-1],
-        fall=fall,
-        fall_share=_share(fall, totals[-2]),
-        months=months,
-        totals=totals,
-        products=[Line(name, list(values.values())) for name, values in sorted(net.items())],
-    )
+    found = compare(sales, returns, month)
+    context.log("compared", before=found.before, now=found.now, change=f"{-found.fall_share:+.1%}")
+    return found
 
 
 @skill(idempotent=True, max_retries=0)
-def find_causes(sales: list[Sale], stock: list[Stock], returns: list[Return], month: str, month_before: str) -> Causes:
+def find_causes(
+    sales: list[Sale],
+    stock: list[Stock],
+    returns: list[Return],
+    month: str,
+    month_before: str,
+    context: SkillContext,
+) -> Causes:
     """Split the fall of net sales between two months into stock-outs, returns, demand and price, by product.
 
     Raises SalesDataError if a product was sold in a month for which its stock is not known, or is there twice.
     """
-    before = positions(sales, stock, returns, month_before)
-    now = positions(sales, stock, returns, month)
-    parts = [
-        (kind, product, amount, _detail(kind, before[product], now[product]))
-        for product in before
-        for kind, amount in split_fall(before[product], now[product]).items()
-        if amount
-    ]
-    fall = sum(amount for _, _, amount, _ in parts)
-    causes = [Cause(kind, product, amount, _share(amount, fall), detail) for kind, product, amount, detail in parts]
-    totals = {kind: sum(cause.amount for cause in causes if cause.kind == kind) for kind in KINDS}
-    return Causes(fall, totals, sorted(causes, key=lambda cause: -cause.amount))
+    found = take_apart(positions(sales, stock, returns, month_before), positions(sales, stock, returns, month))
+    for cause in found.causes[:2]:
+        context.log(f"{cause.kind} of {cause.product}", yuan=cause.amount, share=f"{cause.share:.0%}")
+    return found
 
 
 @skill(idempotent=True, max_retries=0)
@@ -202,6 +181,56 @@ def find_return_reasons(returns: list[Return], month: str, month_before: str) ->
         Reason(*key, units[key], refunds[key][month_before], refunds[key][month], rise, _share(rise, in_all))
         for key, rise in sorted(rises.items(), key=lambda item: (-item[1], item[0]))
     ]
+
+
+def compare(sales: Sequence[Sale], returns: Sequence[Return], month: str) -> Comparison:
+    """A month against the one before it, by what was sold less what was refunded."""
+    before = month_before(month)
+    months = sorted({sale.month for sale in sales if sale.month <= month})
+    if months[-2:] != [before, month]:
+        raise SalesDataError(f"the sales table must have {before} and {month}; {_range_of({s.month for s in sales})}")
+    net: dict[str, dict[str, int]] = defaultdict(lambda: dict.fromkeys(months, 0))
+    for sale in sales:
+        if sale.month <= month:
+            net[sale.product][sale.month] += sale.units * sale.price
+    for each in returns:
+        if each.month in months:
+            net[each.product][each.month] -= each.refund
+    totals = [sum(values[at] for values in net.values()) for at in months]
+    fall = totals[-2] - totals[-1]
+    return Comparison(
+        month=month,
+        month_before=before,
+        before=totals[-2],
+        now=totals[-1],
+        fall=fall,
+        fall_share=_share(fall, totals[-2]),
+        months=months,
+        totals=totals,
+        products=[Line(name, list(values.values())) for name, values in sorted(net.items())],
+    )
+
+
+def month_before(month: str) -> str:
+    """The month before one such as 2026-09."""
+    if not re.fullmatch(r"[0-9]{4}-(0[1-9]|1[0-2])", month):
+        raise SalesDataError(f"{month!r} is no month: write it as 2026-09")
+    year, number = int(month[:4]), int(month[5:])
+    return f"{year:04}-{number - 1:02}" if number > 1 else f"{year - 1:04}-12"
+
+
+def take_apart(before: Mapping[str, Position], now: Mapping[str, Position]) -> Causes:
+    """The parts of the fall between two months, product by product; the same products must be in both."""
+    parts = [
+        (kind, product, amount, _detail(kind, before[product], now[product]))
+        for product in before
+        for kind, amount in split_fall(before[product], now[product]).items()
+        if amount
+    ]
+    fall = sum(amount for _, _, amount, _ in parts)
+    causes = [Cause(kind, product, amount, _share(amount, fall), detail) for kind, product, amount, detail in parts]
+    totals = {kind: sum(cause.amount for cause in causes if cause.kind == kind) for kind in KINDS}
+    return Causes(fall, totals, sorted(causes, key=lambda cause: -cause.amount))
 
 
 def positions(
@@ -265,5 +294,5 @@ def _share(part: int, whole: int) -> float:
     return round(part / whole, 4) if whole else 0.0
 
 
-def _range_of(months: Sequence[str]) -> str:
-    return f"{months[0]} to {months[-1]}" if months else "a table of at least two months"
+def _range_of(months: Collection[str]) -> str:
+    return f"it has {min(months)} to {max(months)}" if months else "it is empty"

@@ -8,14 +8,14 @@ from typing import Annotated
 import typer
 
 from fsm_agent.cli.exits import BAD, OK
-from fsm_agent.cli.options import command
+from fsm_agent.cli.options import command, new_app
 from fsm_agent.cli.problems import is_valid, problems_text
 from fsm_agent.cli.session import Session
 from fsm_agent.errors import Problem, UsageError
 from fsm_agent.plan.loader import check_plan
 from fsm_agent.views.diagram import FORMATS, Diagram, Format, format_of, of_machine, of_plan, render
 
-app = typer.Typer()
+app = new_app()
 
 MACHINE = "machine"
 
@@ -31,7 +31,10 @@ def diagram(
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write here; its ending tells the format.")
     ] = None,
 ) -> int:
-    """Draw the machine, or a plan. SVG and PNG need Graphviz; DOT and Mermaid need nothing."""
+    """Draw the machine, or a plan.
+
+    SVG and PNG need Graphviz; DOT and Mermaid need nothing.
+    """
     chosen = _format(form, target)
     if target is None and chosen == "png" and (session.json or session.output.is_terminal):
         raise UsageError("a PNG picture needs a file", hint="give -o FILE")

@@ -8,7 +8,7 @@ import typer
 
 from fsm_agent.cli.data_files import read_object
 from fsm_agent.cli.exits import BAD, OK
-from fsm_agent.cli.options import command
+from fsm_agent.cli.options import command, new_app
 from fsm_agent.cli.output import to_json
 from fsm_agent.cli.session import Session
 from fsm_agent.errors import ConditionError, UsageError
@@ -16,10 +16,10 @@ from fsm_agent.plan.expressions import Names, compile_expression
 from fsm_agent.plan.json_reader import read_json
 from fsm_agent.views.text import one_line, width
 
-app = typer.Typer()
+app = new_app()
 
 
-@command(app, "eval")
+@command(app, "eval", context_settings={"ignore_unknown_options": True})  # `-1 < 0` is an expression
 def evaluate(
     session: Session,
     expression: Annotated[str, typer.Argument(metavar="EXPR", help="The expression.", show_default=False)],
@@ -28,7 +28,10 @@ def evaluate(
         typer.Option(metavar="FILE|JSON", help="""The names it may use: a file, or '{"context": {...}}'."""),
     ] = None,
 ) -> int:
-    """Evaluate an expression as conditions are. An error in it is never false: it exits 2."""
+    """Evaluate an expression.
+
+    As conditions are evaluated: an error is never false, it exits 2.
+    """
     data = _names(names)
     try:
         value = compile_expression(expression, Names(frozenset(data))).value(data)

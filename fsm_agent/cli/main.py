@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext, redirect_stdout
 from importlib import import_module
 from typing import Any, Final, NoReturn
 
@@ -11,9 +12,9 @@ import typer
 from typer.core import TyperGroup
 
 from fsm_agent.cli.exits import BAD, OK
-from fsm_agent.cli.options import Stopped, VersionAsked, remember
-from fsm_agent.cli.output import output_of_process
-from fsm_agent.cli.teller import Teller
+from fsm_agent.cli.options import Call, Stopped, VersionAsked, new_app, remember
+from fsm_agent.cli.output import Output, output_of_process, reserved_output
+from fsm_agent.cli.teller import JSON, Teller
 from fsm_agent.errors import FsmAgentError
 
 PROGRAM: Final = "fsm-agent"
@@ -50,21 +51,32 @@ class Commands(TyperGroup):
         return found
 
 
-app = typer.Typer(cls=Commands, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+app = new_app(cls=Commands)
 app.callback()(remember)
 
 
 def main() -> NoReturn:
     """The program `fsm-agent`."""
-    sys.exit(execute(sys.argv[1:]))
+    arguments = sys.argv[1:]
+    sys.exit(execute(arguments, reserved_output() if JSON in arguments else output_of_process()))
 
 
-def execute(arguments: Sequence[str]) -> int:
+def execute(arguments: Sequence[str], output: Output | None = None) -> int:
     """Do what the arguments say. Returns the exit code."""
-    output = output_of_process()
+    output = output or output_of_process()
+    with redirect_stdout(output.err) if JSON in arguments else nullcontext():
+        code = _attempt(arguments, output)
+    output.flush()
+    if output.lost is None:
+        return code
+    output.note(f"error: not all of the output could be written: {output.lost}")
+    return BAD
+
+
+def _attempt(arguments: Sequence[str], output: Output) -> int:
     teller = Teller(output, arguments)
     try:
-        return _dispatch(arguments) if arguments else _dispatch(["--help"]) or BAD
+        return _dispatch(arguments, output) if arguments else _dispatch(["--help"], output) or BAD
     except VersionAsked:
         return teller.version()
     except _BadUsage as error:
@@ -75,10 +87,9 @@ def execute(arguments: Sequence[str]) -> int:
         return teller.interrupted()
     except Exception as error:  # noqa: BLE001 - nobody gets to see a traceback who did not ask for it
         return teller.internal(error)
-    finally:
-        output.flush()
 
 
-def _dispatch(arguments: Sequence[str]) -> int:
-    code = typer.main.get_command(app).main(list(arguments), PROGRAM, standalone_mode=False)
+def _dispatch(arguments: Sequence[str], output: Output) -> int:
+    parser = typer.main.get_command(app)
+    code = parser.main(list(arguments), PROGRAM, standalone_mode=False, obj=Call(output))
     return code if isinstance(code, int) else OK

@@ -5,13 +5,13 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Concatenate, Final, ParamSpec
 
 import typer
 
-from fsm_agent.cli.output import output_of_process
+from fsm_agent.cli.output import Output
 from fsm_agent.cli.session import Session
 from fsm_agent.cli.settings import Settings, load_settings, log_format, log_level, workers_of
 
@@ -65,6 +65,18 @@ class Given:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What the parser carries from the program's name to the command: the output, and what was given so far."""
+
+    output: Output
+    given: Given = Given()
+
+    def session(self) -> Session:
+        """All that a command works with. Raises UsageError for settings that make no sense."""
+        return Session(load_settings(self.given.settings(), os.environ, PYPROJECT), self.output, self.given.json)
+
+
 def remember(  # noqa: PLR0913 - an option each
     ctx: typer.Context,
     *,
@@ -89,15 +101,21 @@ def remember(  # noqa: PLR0913 - an option each
     ] = False,
 ) -> None:
     """Run plans for agents through an explicit state machine: Planning, Executing, Evaluating."""
-    before = ctx.obj if isinstance(ctx.obj, Given) else Given()
-    ctx.obj = before.then(Given(skills, default_skill, worker, log_level, log_format, json, debug))
+    call: Call = ctx.obj
+    given = Given(skills, default_skill, worker, log_level, log_format, json, debug)
+    ctx.obj = replace(call, given=call.given.then(given))
 
 
 _SHARED: Final = tuple(inspect.signature(remember, eval_str=True).parameters.values())[1:]
 
 
+def new_app(**settings: Any) -> typer.Typer:
+    """An app for commands, with plain help: it is quick, and any terminal can show it."""
+    return typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, **settings)
+
+
 def command(
-    app: typer.Typer, name: str | None = None
+    app: typer.Typer, name: str | None = None, **settings: Any
 ) -> Callable[[Callable[Concatenate[Session, P], int]], Callable[Concatenate[Session, P], int]]:
     """Make a function a command: it gets a session, has its own options and the shared ones, returns the exit code."""
 
@@ -107,7 +125,7 @@ def command(
         def door(ctx: typer.Context, **values: Any) -> None:
             remember(ctx, **{option.name: values.pop(option.name) for option in _SHARED})
             try:
-                code = function(_session(ctx.obj), **values)  # type: ignore[call-arg] # the parser has seen to it
+                code = function(ctx.obj.session(), **values)  # type: ignore[call-arg] # the parser has seen to it
             except KeyboardInterrupt:
                 raise Stopped from None
             raise typer.Exit(code)
@@ -117,12 +135,7 @@ def command(
         door.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined] # where inspect looks first
         door.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
         door.__doc__ = function.__doc__
-        app.command(name or function.__name__)(door)
+        app.command(name or function.__name__, **settings)(door)
         return function
 
     return register
-
-
-def _session(given: Given) -> Session:
-    settings = load_settings(given.settings(), os.environ, PYPROJECT)
-    return Session(settings, output_of_process(), given.json)

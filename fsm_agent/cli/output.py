@@ -15,7 +15,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, Final, TextIO
 
-from fsm_agent.errors import UsageError
 from fsm_agent.views.text import harmless
 
 FORMAT: Final = 1
@@ -44,6 +43,8 @@ class Output:
         """A stream may be None: the process was started without it."""
         self.out: Final = out if out is not None else io.StringIO()
         self.err: Final = err if err is not None else io.StringIO()
+        self.lost: str | None = None
+        """Why some of the output could not be written, if that is so."""
         for stream in (self.out, self.err):
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(errors="backslashreplace")
@@ -77,32 +78,31 @@ class Output:
         if buffer is None:
             self.write(self.out, content.decode(errors="replace"))
             return
-        with _reader_may_leave(self.out):
+        with self._writing(self.out):
             buffer.write(content)
             buffer.flush()
 
     def write(self, stream: TextIO, text: str) -> None:
-        """Write to one of the streams, at once. Raises UsageError where that cannot be done."""
-        with _reader_may_leave(stream):
+        """Write to one of the streams, at once."""
+        with self._writing(stream):
             stream.write(text)
             stream.flush()
+
+    @contextmanager
+    def _writing(self, stream: TextIO) -> Iterator[None]:
+        """Whether anyone still reads is not our matter; a full disk is."""
+        try:
+            yield
+        except BrokenPipeError:
+            _forget(stream)
+        except OSError as error:
+            _forget(stream)
+            self.lost = error.strerror or type(error).__name__
 
     def flush(self) -> None:
         """Write what is left."""
         for stream in (self.out, self.err):
             self.write(stream, "")
-
-
-@contextmanager
-def _reader_may_leave(stream: TextIO) -> Iterator[None]:
-    """Whether anyone still reads is not our matter; a full disk is."""
-    try:
-        yield
-    except BrokenPipeError:
-        _forget(stream)
-    except OSError as error:
-        _forget(stream)
-        raise UsageError(f"the output cannot be written: {error.strerror}") from None
 
 
 def _forget(stream: TextIO) -> None:
@@ -116,3 +116,17 @@ def _forget(stream: TextIO) -> None:
 def output_of_process() -> Output:
     """The streams that the process has now."""
     return Output(sys.stdout, sys.stderr)
+
+
+def reserved_output() -> Output:
+    """The same, for a program that reads standard output: from now on only this output writes there.
+
+    What a skill prints, or a process that it starts, goes to standard error.
+    """
+    out, err = sys.stdout, sys.stderr
+    if out is None or err is None:
+        return Output(out, err)
+    out.flush()
+    private = os.fdopen(os.dup(out.fileno()), "w", encoding=out.encoding)
+    os.dup2(err.fileno(), out.fileno())
+    return Output(private, err)

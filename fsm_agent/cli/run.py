@@ -11,7 +11,7 @@ import typer
 
 from fsm_agent.cli.execution import Execution, Wishes
 from fsm_agent.cli.inputs import gather_inputs
-from fsm_agent.cli.options import command
+from fsm_agent.cli.options import command, new_app
 from fsm_agent.cli.problems import problems_text
 from fsm_agent.cli.session import DEFAULT_PLANS, Session
 from fsm_agent.cli.templates import find_plan
@@ -20,7 +20,7 @@ from fsm_agent.plan.loader import check_plan
 from fsm_agent.plan.model import Plan
 from fsm_agent.plan.nearness import near
 
-app = typer.Typer()
+app = new_app()
 
 
 @command(app)
@@ -54,7 +54,10 @@ def run(  # noqa: PLR0913 - an option each
     ] = False,
     run_id: Annotated[str | None, typer.Option(metavar="ID", help="An id of your choice for the run.")] = None,
 ) -> int:
-    """Run a plan. Exits 0 completed, 1 failed, 2 not run, 3 paused for a person, 4 cancelled, 130 by Ctrl-C."""
+    """Run a plan to its end, or to a pause.
+
+    Exits 0 completed, 1 failed, 2 not run, 3 paused for a person, 4 cancelled, 130 by Ctrl-C.
+    """
     file = find_plan(plan, goal, Path(plans or session.settings.plans or DEFAULT_PLANS))
     engine = session.engine()
     checked = check_plan(file, engine.catalog)

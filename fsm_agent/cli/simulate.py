@@ -10,14 +10,14 @@ import typer
 from fsm_agent.cli.data_files import read_object
 from fsm_agent.cli.exits import BY_PHASE
 from fsm_agent.cli.inputs import gather_inputs
-from fsm_agent.cli.options import command
+from fsm_agent.cli.options import command, new_app
 from fsm_agent.cli.results import shown
 from fsm_agent.cli.session import Session
 from fsm_agent.cli.summary import simulation_text
 from fsm_agent.engine.simulation import simulate as simulate_plan
 from fsm_agent.plan.loader import check_plan
 
-app = typer.Typer()
+app = new_app()
 
 
 @command(app)
@@ -33,7 +33,10 @@ def simulate(
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="An input: JSON, else text; repeatable.")
     ] = None,
 ) -> int:
-    """Run a plan with scripted outcomes: no skill is called, no time passes, approvals count as given."""
+    """Run a plan with scripted outcomes.
+
+    No skill is called or needs to be there, no time passes, and approvals count as given.
+    """
     checked = check_plan(plan, session.any_skill)
     if checked.compiled is None:
         return session.refuse(checked.problems)

@@ -10,19 +10,22 @@ from typing import Annotated, Any
 import typer
 
 from fsm_agent.cli.exits import OK
-from fsm_agent.cli.options import command, remember
+from fsm_agent.cli.options import command, new_app, remember
 from fsm_agent.cli.output import to_json
 from fsm_agent.cli.session import Session
 from fsm_agent.cli.tables import facts, table
 from fsm_agent.plan.catalog import SkillPolicy, SkillSpec
 
-app = typer.Typer(help="Show the skills that there are.", rich_markup_mode=None)
+app = new_app(help="Show the skills that there are.")
 app.callback()(remember)
 
 
 @command(app, "list")
 def list_skills(session: Session) -> int:
-    """List the skills: name, risk, permissions, what they do, and where they are from."""
+    """List the skills.
+
+    With name, risk, permissions, what they do, and where they are from.
+    """
     registry = session.registry()
     specs = sorted((skill.spec for skill in registry), key=lambda spec: spec.name)
     if session.json:
@@ -39,7 +42,10 @@ def list_skills(session: Session) -> int:
 
 @command(app, "show")
 def show_skill(session: Session, name: Annotated[str, typer.Argument(metavar="NAME", help="The skill's name.")]) -> int:
-    """Show one skill: its parameters (JSON Schema), policy, risk, permissions, and where it is from."""
+    """Show one skill in full.
+
+    With its parameters (JSON Schema), policy, risk, permissions, and where it is from.
+    """
     spec = session.registry().get(name).spec
     if session.json:
         session.output.document(document_of(spec))

@@ -6,7 +6,7 @@ import os
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from fsm_agent._version import __version__
 from fsm_agent.cli.exits import BAD, FAILED, INTERRUPTED, OK
@@ -15,12 +15,16 @@ from fsm_agent.cli.settings import PREFIX
 from fsm_agent.views.text import one_line
 
 
+JSON: Final = "--json"
+"""The option by which a program says that it reads standard output. It is looked for before anything is understood."""
+
+
 class Teller:
     """Tells what went wrong, also when the command line itself was not understood."""
 
     def __init__(self, output: Output, arguments: Sequence[str]) -> None:
         self._output = output
-        self._json = "--json" in arguments
+        self._json = JSON in arguments
         self._debug = "--debug" in arguments or os.environ.get(f"{PREFIX}DEBUG", "0") not in ("", "0")
 
     def version(self) -> int:

@@ -7,13 +7,13 @@ from typing import Annotated
 import typer
 
 from fsm_agent.cli.exits import BAD, OK
-from fsm_agent.cli.options import command
+from fsm_agent.cli.options import command, new_app
 from fsm_agent.cli.problems import count_of, is_valid, problems_document, problems_text
 from fsm_agent.cli.session import Session, with_skill_errors
 from fsm_agent.errors import Problem
 from fsm_agent.plan.loader import check_plan
 
-app = typer.Typer()
+app = new_app()
 
 
 @command(app)
@@ -24,7 +24,10 @@ def validate(
         bool, typer.Option("--any-skill", help="Leave names of skills, workers and parameters unchecked.")
     ] = False,
 ) -> int:
-    """Check plan files: every problem, with file and line. Exits 2 where there is an error; warnings are none."""
+    """Check plan files, and tell every problem.
+
+    Each with its file and line. Exits 2 where there is an error; warnings are none.
+    """
     problems = _problems(session, plans, any_skill=any_skill)
     if session.json:
         session.output.document(problems_document(problems))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from fsm_agent.jsonable import copy_plain
@@ -17,17 +18,29 @@ from fsm_agent.plan.model import MergeRule
 MISSING: Any = object()
 """Stands for a key that is not there."""
 
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+"""Most visits are never overtaken: they share this."""
 
-@dataclass(slots=True, eq=False)
+
 class View:
     """The context as it was when one visit began."""
 
-    owner: int
-    shared: SharedContext
-    shadow: dict[str, Any] = field(default_factory=dict)
-    """Values from before the visit began, of keys that were written since."""
-    others: dict[str, list[tuple[int, Any]]] = field(default_factory=dict)
-    """What concurrent visits committed: key → (writer, value as written), at most two different values."""
+    __slots__ = ("others", "owner", "shadow", "shared")
+
+    def __init__(self, owner: int, shared: SharedContext) -> None:
+        self.owner = owner
+        self.shared = shared
+        self.shadow: Mapping[str, Any] = _NOTHING
+        """Values from before the visit began, of keys that were written since."""
+        self.others: Mapping[str, list[tuple[int, Any]]] = _NOTHING
+        """What concurrent visits committed: key → (writer, value as written), at most two different values."""
+
+    def overtaken(self, key: str, before: Any, writer: int, value: Any) -> None:
+        """A concurrent visit commits a write."""
+        if self.shadow is _NOTHING:
+            self.shadow, self.others = {}, {}
+        self.shadow.setdefault(key, before)  # type: ignore[attr-defined] # its own dict by now
+        _remember(self.others.setdefault(key, []), writer, value)  # type: ignore[attr-defined] # as above
 
     def get(self, key: str, default: Any = None) -> Any:
         """A fresh copy of the value, or the default."""
@@ -112,12 +125,11 @@ class SharedContext:
 
     def commit(self, owner: int, writes: Mapping[str, Any]) -> None:
         """Make a judged visit's writes visible to all that begin from now on."""
-        others = [view for place, view in self._views.items() if place != owner]
+        others = [view for view in self._views.values() if view.owner != owner]
         for key, value in writes.items():
             before = self.values.get(key, MISSING)
             for view in others:
-                view.shadow.setdefault(key, before)
-                _remember(view.others.setdefault(key, []), owner, value)
+                view.overtaken(key, before, owner, value)
             rule = self._rules.get(key, "last")
             if rule == "last":
                 self.values[key] = value

@@ -114,9 +114,9 @@ def run_has_failed(run: Guarded) -> bool:
 
 def is_stalled(run: Guarded) -> bool:
     """Nothing runs, can start, or waits, and yet a task is not settled. A bug of the engine, never of a plan."""
-    if run.can_start or run.all_settled or run.waits_for_person or run.cancel_asked or run.pause_asked:
+    if run.all_settled or run.waits_for_person or run.cancel_asked or run.pause_asked:
         return False
-    return run.quiet
+    return run.quiet and not run.can_start
 
 
 def replan_is_due(run: Guarded) -> bool:
@@ -126,9 +126,9 @@ def replan_is_due(run: Guarded) -> bool:
 
 def pause_is_due(run: Guarded) -> bool:
     """A pause was asked and nothing runs, or nothing can run until a person decides."""
-    if not run.quiet or run.cancel_asked or run.aborting:
+    if not (run.pause_asked or run.waits_for_person) or run.cancel_asked or run.aborting or not run.quiet:
         return False
-    return run.pause_asked or (run.waits_for_person and not run.can_start)
+    return run.pause_asked or not run.can_start
 
 
 def all_settled_and_criteria_hold(run: Guarded) -> bool:

@@ -73,16 +73,18 @@ class GuardedTransition(Transition):
     def __init__(self, *args: Any, guard: Guard | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.guard = guard
+        self.state: Any = self.dest
+        """Where it leads: the library's own State, once the machine is built."""
 
     def execute(self, event_data: EventData) -> bool:
         """Take the transition if its guard holds."""
         guard = self.guard
         if guard is not None:
-            run = cast("Guarded", event_data.model)
+            run: Any = event_data.model
             if not guard(run):
                 return False
             run.passed_guard = guard.__name__
-        event_data.machine.set_state(cast("Phase", self.dest), event_data.model)
+        event_data.machine.set_state(self.state, event_data.model)
         return True
 
 
@@ -96,6 +98,10 @@ def _build() -> Machine:
     )
     for row in TABLE:
         machine.add_transition(row.trigger, row.source, row.dest, guard=row.predicate)
+    for event in machine.events.values():
+        transitions: list[Any] = [each for rows in event.transitions.values() for each in rows]
+        for transition in transitions:
+            transition.state = machine.get_state(transition.dest)
     return machine
 
 

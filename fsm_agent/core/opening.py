@@ -51,7 +51,6 @@ def _refused(run: Run, place: int, task: CompiledTask) -> VisitRefused | None:
     """The visit that would be one too many. Finalizers do not count for the run's limit."""
     if run.schedule.nodes[place].visits >= task.task.max_visits:
         return VisitRefused(task=task.task.id, setting="max_visits", count=task.task.max_visits)
-    most = run.compiled.plan.max_task_runs
-    if run.total_visits >= most and not run.is_ending:
-        return VisitRefused(task=task.task.id, setting="limits.max_task_runs", count=most)
+    if run.total_visits >= run.max_task_runs and not run.is_ending:
+        return VisitRefused(task=task.task.id, setting="limits.max_task_runs", count=run.max_task_runs)
     return None

@@ -15,7 +15,7 @@ from fsm_agent.core.approvals import Approvals
 from fsm_agent.core.context import SharedContext
 from fsm_agent.core.failures import Ending, Failures
 from fsm_agent.core.machine import FINAL, fire
-from fsm_agent.core.nodes import Node, SkipReason
+from fsm_agent.core.nodes import Node, SkipReason, Status
 from fsm_agent.core.schedule import Schedule
 from fsm_agent.core.turns import Turns
 from fsm_agent.errors import IllegalTransition
@@ -27,7 +27,13 @@ PlanSource = Callable[[str], CompiledPlan]
 
 
 class Run:
-    """One execution of a plan. Only `evolve` changes it."""
+    """One execution of a plan. Only `evolve` and `fire` change it."""
+
+    # There once a plan was adopted.
+    compiled: CompiledPlan
+    schedule: Schedule
+    context: SharedContext
+    failures: Failures
 
     def __init__(self, run_id: str, plans: PlanSource, secrets: dict[str, Any] | None = None) -> None:
         self.run_id = run_id
@@ -48,6 +54,7 @@ class Run:
         self.rejection: ev.PlanRejected | None = None
         self.judged: ev.CriteriaJudged | None = None
         self.total_visits = 0
+        self.max_task_runs = 0
         self.discarded_calls = 0
         self.running: set[int] = set()
         """Places of the tasks whose call is under way, reset ones included."""
@@ -57,6 +64,8 @@ class Run:
         self.executed = False
         self.replan_due = False
         self.ending: Ending | None = None
+        self.is_ending = False
+        """Cancelled, aborted, or past a limit: nothing new starts but finalizers."""
         self.cleaning: int | None = None
         """The finalizer that runs now."""
         self.cleanup_over = False
@@ -67,21 +76,13 @@ class Run:
         self._plans = plans
         self._plan_approved = False
         self._approved: dict[int, ev.ApprovalAsked] = {}
-        self._compiled: CompiledPlan | None = None
 
     # What the machine's guards and `decide` ask ---------------------------------------------------------------------
 
     @property
-    def compiled(self) -> CompiledPlan:
-        """The plan, once it is adopted."""
-        if self._compiled is None:
-            raise IllegalTransition(self.phase, "planned", (), detail="the run has no plan yet")
-        return self._compiled
-
-    @property
     def plan_valid(self) -> bool:
         """A plan was adopted and not rejected since."""
-        return self._compiled is not None and self.rejection is None
+        return self.plan_version > 0 and self.rejection is None
 
     @property
     def plan_unapproved(self) -> bool:
@@ -96,24 +97,19 @@ class Run:
     @property
     def can_start(self) -> bool:
         """Something could be started now."""
-        if self._compiled is None or self.pause_asked or self.is_ending:
+        if self.pause_asked or self.is_ending or not self.plan_version:
             return False
         return self.schedule.turns.next() >= 0
 
     @property
     def all_settled(self) -> bool:
         """Every task is settled."""
-        return self._compiled is not None and self.schedule.unsettled == 0
+        return self.plan_version > 0 and self.schedule.unsettled == 0
 
     @property
     def aborting(self) -> bool:
         """An unhandled failure aborts the run, or a limit was passed."""
         return self.ending is not None
-
-    @property
-    def is_ending(self) -> bool:
-        """Nothing new starts but finalizers."""
-        return self.cancel_asked or self.ending is not None
 
     @property
     def limit_passed(self) -> bool:
@@ -144,7 +140,7 @@ class Run:
 
     def next_finalizer(self) -> int | None:
         """The finalizer whose turn it is, once the run is ending and nothing runs."""
-        if not self.is_ending or self._compiled is None or self.cleanup_over or not self.executed:
+        if not (self.is_ending and self.executed) or self.cleanup_over:
             return None
         if self._cleanup is None:
             if self.running:
@@ -163,7 +159,7 @@ class Run:
         """What the run is for: as given when it was asked for, else the plan's."""
         if self.started is not None and self.started.goal is not None:
             return self.started.goal
-        return self._compiled.plan.goal if self._compiled else None
+        return self.compiled.plan.goal if self.plan_version else None
 
     def node(self, task: str) -> Node:
         """The state of a task, by its id."""
@@ -189,14 +185,15 @@ class Run:
         self.grants = frozenset(event.grants)
 
     def _plan_adopted(self, event: ev.PlanAdopted) -> None:
-        compiled = self._compiled = self._plans(event.digest)
+        compiled = self.compiled = self._plans(event.digest)
         self.plan_version = event.version
         plan = compiled.plan
+        self.max_task_runs = plan.max_task_runs
         self.inputs = {**event.inputs, **self.secrets}
         most = self.started.max_parallel if self.started is not None else None
         turns = Turns(plan.tasks, most or plan.limits.max_parallel)
         self.running = turns.running
-        self.schedule = Schedule(compiled.graph, turns, self._withdraw)
+        self.schedule = Schedule(compiled.graph, turns)
         self.context = SharedContext({**event.inputs, **copy_plain(plan.context)}, plan.merge)
         self.failures = Failures(compiled, self.schedule)
         self.schedule.begin()
@@ -204,16 +201,27 @@ class Run:
     def _plan_rejected(self, event: ev.PlanRejected) -> None:
         self.rejection = event
 
+    def fire(self, trigger: ev.Trigger, seq: int, at: float) -> ev.PhaseChanged:
+        """Fire a trigger, and make the record of it. Raises IllegalTransition, with nothing changed."""
+        source = self.phase
+        guard = fire(self, trigger)
+        event = ev.PhaseChanged(
+            trigger=trigger, source=source, dest=self.phase, guard=guard, seq=seq, at=at, run_id=self.run_id
+        )
+        self._entered(event)
+        self.seq = seq
+        return event
+
     def _phase_changed(self, event: ev.PhaseChanged) -> None:
+        """The same again: the machine must come to what the record says."""
         source = self.phase
         guard = fire(self, event.trigger)
         if (source, self.phase, guard) != (event.source, event.dest, event.guard):
-            raise IllegalTransition(
-                source,
-                event.trigger,
-                (),
-                detail=f"the record says {event.source!r} to {event.dest!r} by {event.guard!r}",
-            )
+            record = f"the record says {event.source!r} to {event.dest!r} by {event.guard!r}"
+            raise IllegalTransition(source, event.trigger, (), detail=record)
+        self._entered(event)
+
+    def _entered(self, event: ev.PhaseChanged) -> None:
         self.history.append(event)
         if event.dest == "evaluating":
             self.just_settled = False
@@ -374,7 +382,7 @@ class Run:
     def _succeed(self, place: int) -> None:
         target = self.compiled.graph.on_success[place]
         if target >= 0 and self.compiled.graph.success_back[place]:
-            self.schedule.jump(place, target, "SUCCEEDED")
+            self._jump(place, target, "SUCCEEDED")
         else:
             self.schedule.settle(place, "SUCCEEDED")
 
@@ -382,7 +390,7 @@ class Run:
         """Section 4 of the plan's meaning: the edge, else the recovery."""
         target = self.failures.jump_target(place)
         if target is not None:
-            self.schedule.jump(place, target, "FAILED")
+            self._jump(place, target, "FAILED")
         elif self.failures.is_handled(place):
             self.schedule.settle(place, "FAILED")
         else:
@@ -412,7 +420,8 @@ class Run:
 
     def _stop(self) -> None:
         """Nothing new starts but finalizers; what waits for a person no longer does."""
-        if self._compiled is None:
+        self.is_ending = True
+        if not self.plan_version:
             return
         self.schedule.stop()
         self._approved.clear()
@@ -427,8 +436,10 @@ class Run:
         if self.cleaning == place:
             self.cleaning = None
 
-    def _withdraw(self, place: int) -> None:
-        self.approvals.withdraw(self.compiled.graph.ids[place])
+    def _jump(self, place: int, target: int, status: Status) -> None:
+        self.schedule.jump(place, target, status)
+        while self.schedule.withdrawn:
+            self.approvals.withdraw(self.compiled.graph.ids[self.schedule.withdrawn.pop()])
 
 
 _CHANGES: dict[type[ev.Event], Callable[[Run, Any], None]] = {

@@ -7,7 +7,6 @@ back edge that fires takes those counts back for all that can be reached from it
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -39,16 +38,16 @@ class Schedule:
         "_touched",
         "graph",
         "nodes",
-        "on_withdraw",
         "turns",
         "unsettled",
+        "withdrawn",
     )
 
-    def __init__(self, graph: Graph, turns: Turns, on_withdraw: Callable[[int], None]) -> None:
+    def __init__(self, graph: Graph, turns: Turns) -> None:
         self.graph = graph
         self.turns = turns
-        self.on_withdraw = on_withdraw
-        """Called with the place of a task whose approval is no longer wanted."""
+        self.withdrawn: list[int] = []
+        """Tasks that waited for a person when a jump reset them: what was asked is no longer wanted."""
         self.nodes = [
             Node(place, len(graph.dependencies[place]), len(graph.soft[place]), len(graph.branch_sources[place]))
             for place in range(len(graph.ids))
@@ -142,7 +141,8 @@ class Schedule:
         self._touched.add(place)
         self._decide_edges(node)
         self._count(node, +1)
-        self._checks.extend(self._gates.settled(place))
+        if self.graph.jumpers:
+            self._checks.extend(self._gates.settled(place))
 
     def _decide_edges(self, node: Node) -> None:
         """What fires and what dies. Back edges count at nobody: those that fire do so in `jump`."""
@@ -266,7 +266,7 @@ class Schedule:
             if node.status == "RUNNING":
                 running.add(place)
             elif node.status == "WAITING_APPROVAL":
-                self.on_withdraw(place)
+                self.withdrawn.append(place)
             elif node.settled:
                 self._take_back(node)
             self.turns.drop(place)

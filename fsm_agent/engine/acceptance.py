@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fsm_agent.core.names import names_of, names_of_template
 from fsm_agent.core.run import Run
+from fsm_agent.engine.services import Services
 from fsm_agent.errors import ConditionError, NotJson, SkillError, TooLarge
 from fsm_agent.jsonable import copy_plain
-from fsm_agent.plan.expressions import Evaluator, Expression
+from fsm_agent.plan.expressions import Expression
 from fsm_agent.plan.policy import ENGINE_TIMEOUT, Failure
-from fsm_agent.skills.filters import FilterNote, apply_after
+from fsm_agent.skills.filters import apply_after
 from fsm_agent.skills.outcomes import Reported, failure_of, interpret, reported_failure
-from fsm_agent.skills.registry import SkillRegistry
 from fsm_agent.skills.skill import Skill
 
 if TYPE_CHECKING:
@@ -41,15 +41,11 @@ class StandIn:
 class Acceptor:
     """The rules of acceptance for the visits of one run."""
 
-    __slots__ = ("_evaluator", "_note", "_registry", "_run")
+    __slots__ = ("_run", "_services")
 
-    def __init__(
-        self, run: Run, registry: SkillRegistry, evaluator: Evaluator, note: Callable[[Visit, FilterNote], None]
-    ) -> None:
+    def __init__(self, run: Run, services: Services) -> None:
         self._run = run
-        self._registry = registry
-        self._evaluator = evaluator
-        self._note = note
+        self._services = services
 
     def accept(
         self, visit: Visit, value: Any, writes: Mapping[str, Any], *, skill: Skill, verify: bool
@@ -65,7 +61,7 @@ class Acceptor:
         if skill.after:
             data, notes, refusal = apply_after(skill, visit.parameters, data)
             for note in notes:
-                self._note(visit, note)
+                visit.note(note)
             if refusal is not None:
                 return Failure("reported", None, refusal, visit.attempts)
         check = visit.task.verification
@@ -74,7 +70,7 @@ class Acceptor:
     def _verify(self, check: Expression, visit: Visit, data: Any, writes: Mapping[str, Any]) -> Accepted | Failure:
         names = names_of(self._run, check, view=visit.view, writes=writes, result=data)
         try:
-            holds = check.test(names, self._evaluator)
+            holds = check.test(names, self._services.evaluators.mine)
         except ConditionError as error:
             return Failure("condition", type(error).__name__, f"verification: {error.message}", visit.attempts)
         if holds or visit.task.task.on_unverified == "warn":
@@ -91,7 +87,7 @@ class Acceptor:
             rendered = None if template is None else self._render(visit, template)
             if fallback.skill is None:
                 return Accepted(copy_plain(fallback.value) if template is None else rendered)
-            skill = self._registry.get(fallback.skill)
+            skill = self._services.registry.get(fallback.skill)
             if not skill.spec.requires <= self._run.grants:
                 return None
             kwargs = skill.validate(visit.parameters if rendered is None else rendered)
@@ -100,4 +96,4 @@ class Acceptor:
             return None
 
     def _render(self, visit: Visit, template: Any) -> Any:
-        return template.render(names_of_template(self._run, template, view=visit.view), self._evaluator)
+        return template.render(names_of_template(self._run, template, view=visit.view), self._services.evaluators.mine)

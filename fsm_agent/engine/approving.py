@@ -127,7 +127,7 @@ class Approving:
             verdict: Verdict = "approved" if value.approved else "rejected"
             self._settle(event, verdict, by=value.by or "approver", why=value.why)
             return
-        message = "" if error is None else f"the approver failed: {self._driver.redact(describe(error))}"
+        message = "" if error is None else f"the approver failed: {self._driver.secrets.out_of_text(describe(error))}"
         if error is None and value is not None:
             message = f"the approver returned {type(value).__name__}, not True, False, None or an Answer"
         self._driver.tell(ApprovalHandedOn(approval=event.approval, task=event.task, message=message))

@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import threading
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fsm_agent.core.events import Event, Progress, TaskLogged
@@ -34,7 +35,7 @@ def context_for(driver: Driver, visit: Visit, skill: Skill) -> SkillContext:
         run_id=run_id,
         visit=visit.number,
         attempt=visit.attempts,
-        idempotency_key=idempotency_key(run_id, task.id, visit.number),
+        idempotency_key=partial(idempotency_key, run_id, task.id, visit.number),
         declared=declared,
     )
 
@@ -64,19 +65,19 @@ class _Port:
     def tell_progress(self, share: float, text: str) -> None:
         """Record progress."""
         visit = self._visit
-        text = self._driver.redact(text)
+        text = self._driver.secrets.out_of_text(text)
         self._tell(Progress(task=visit.id, visit=visit.number, attempt=self._attempt, share=share, text=text))
 
     def tell_log(self, message: str, fields: Mapping[str, Any]) -> None:
         """Record a log line."""
-        visit, redact = self._visit, self._driver.redact_value
+        visit, secrets = self._visit, self._driver.secrets
         self._tell(
             TaskLogged(
                 task=visit.id,
                 visit=visit.number,
                 attempt=self._attempt,
-                message=redact(message),
-                fields=redact(dict(fields)),
+                message=secrets.out_of_text(message),
+                fields=secrets.out_of(dict(fields)),
             )
         )
 

@@ -14,7 +14,6 @@ from typing import Any
 
 import msgspec
 
-from fsm_agent.clock import Clock, RandomSource
 from fsm_agent.core import events as ev
 from fsm_agent.core.commands import (
     AskAboutFailure,
@@ -29,7 +28,6 @@ from fsm_agent.core.commands import (
 )
 from fsm_agent.core.decide import decide
 from fsm_agent.core.judging import Outcome, judge
-from fsm_agent.core.machine import due
 from fsm_agent.core.result import verdict_of
 from fsm_agent.core.run import Run
 from fsm_agent.engine.acceptance import Acceptor
@@ -39,19 +37,20 @@ from fsm_agent.engine.judgement import judge_criteria
 from fsm_agent.engine.listening import Listener, Listeners
 from fsm_agent.engine.planning import Planning
 from fsm_agent.engine.policies import Policies
+from fsm_agent.engine.secrets import Secrets
+from fsm_agent.engine.services import Services
 from fsm_agent.engine.timekeeping import Timekeeper
-from fsm_agent.engine.turns import Ready, TurnTaker, filter_event
+from fsm_agent.engine.turns import Ready, TurnTaker
 from fsm_agent.engine.visits import Visit
 from fsm_agent.journal.protocol import Journal
-from fsm_agent.plan.expressions import Evaluator
-from fsm_agent.redaction import Redactor
 from fsm_agent.skills.context import SkillContext
-from fsm_agent.skills.filters import FilterNote
-from fsm_agent.skills.registry import SkillRegistry
 from fsm_agent.skills.skill import Skill
 
 BREATH = 0.005
 """How long a run may go on before the event loop gets to do other work, in seconds."""
+
+_ROUND = ("executing", "evaluating")
+"""The phases between which a run goes to and fro."""
 
 _LOOKS = 16
 """After so many commands the clock is looked at."""
@@ -61,22 +60,30 @@ class Driver:
     """One run under way."""
 
     def __init__(
-        self, run: Run, registry: SkillRegistry, journal: Journal, planning: Planning, *, clock: Clock,
-        random: RandomSource, listeners: Iterable[Listener] = (), approver: Approver | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        run: Run,
+        services: Services,
+        journal: Journal,
+        planning: Planning,
+        *,
+        listeners: Iterable[Listener] = (),
+        approver: Approver | None = None,
+    ) -> None:
         self.run = run
-        self.clock = clock
-        self.random = random
+        self.clock = services.clock
+        self.random = services.random
         self.journal = journal
+        self._append = journal.append
         self.listeners = Listeners(listeners)
         self.cancel_grace = 0.1
-        self._redactor = Redactor()
-        self._evaluator = Evaluator()
+        self.secrets = Secrets()
+        self._approver = approver
+        self._approving: Approving | None = None
+        self._evaluators = services.evaluators
         self._planning = planning
-        self._turns = TurnTaker(run, registry, self._evaluator, clock, self.redact_value, approver is not None)
-        self._acceptor = Acceptor(run, registry, self._evaluator, self._note)
-        self._approving = Approving(self, approver)
-        self._times = Timekeeper(run, clock, self.tell)
+        self._turns = TurnTaker(run, services, self.secrets, has_approver=approver is not None)
+        self._acceptor = Acceptor(run, services)
+        self._times = Timekeeper(run, self.clock)
         self._policies = Policies()
         self._visits: dict[int, Visit] = {}
         self._inbox: deque[tuple[float, int, Outcome]] = deque()
@@ -170,15 +177,15 @@ class Driver:
         """The rarer commands."""
         match command:
             case Judge():
-                self.record(judge_criteria(self.run, self._evaluator))
+                self.record(judge_criteria(self.run, self._evaluators.mine))
             case StopCalls():
                 return self._stop_calls()
             case MakePlan():
                 return self._planning.go_on(self)
             case AskAboutPlan():
-                self._approving.ask_about_plan()
+                self.approving.ask_about_plan()
             case AskAboutFailure(place):
-                self._approving.ask_about_failure(place)
+                self.approving.ask_about_failure(place)
             case _:
                 return False
         return True
@@ -190,8 +197,8 @@ class Driver:
         run = self.run
         stamped = msgspec.structs.replace(event, seq=run.seq + 1, at=self.clock.now(), run_id=run.run_id)
         run.evolve(stamped)
-        self.journal.append(stamped)
-        if self.listeners:
+        self._append(stamped)
+        if self.listeners.any:
             self.listeners.tell(stamped)
 
     def tell(self, event: ev.Event) -> None:
@@ -202,19 +209,26 @@ class Driver:
     # Performing -----------------------------------------------------------------------------------------------------
 
     def _fire(self, trigger: ev.Trigger) -> None:
-        row = due(self.run, trigger)
-        self.record(ev.PhaseChanged(trigger=trigger, guard=row.guard, source=row.source, dest=row.dest))
-        if trigger not in ("settled", "evaluated"):
-            self._times.arm()
-        if row.dest == "paused":
+        run = self.run
+        event = run.fire(trigger, run.seq + 1, self.clock.now())
+        self._append(event)
+        if self.listeners.any:
+            self.listeners.tell(event)
+        if event.dest not in _ROUND:
+            self._enter(event.dest)
+        elif event.source not in _ROUND:
+            self._times.arm(self.tell)
+
+    def _enter(self, phase: ev.Phase) -> None:
+        if phase == "planning":
+            self._times.arm(self.tell)
+        elif phase == "paused":
             self._times.disarm()
-        elif self.run.final:
+        else:
             self._finish()
 
     def _finish(self) -> None:
-        self._times.close()
-        self._approving.close()
-        self._planning.close()
+        self._close_all()
         verdict = verdict_of(self.run)
         self.record(ev.RunFinished(phase=self.run.phase, outcome=verdict.outcome, reason=verdict.reason))
 
@@ -223,10 +237,10 @@ class Driver:
         for event in taken.events:
             self.record(event)
             if isinstance(event, ev.ApprovalAsked):
-                self._approving.asked(event)
+                self.approving.asked(event)
         if taken.ready is not None:
             if self.run.cleaning == place:
-                self._times.begin_cleanup()
+                self._times.begin_cleanup(self.tell)
             self._visit(taken.ready).start()
 
     def _visit(self, ready: Ready) -> Visit:
@@ -271,24 +285,14 @@ class Driver:
         """A context for one attempt."""
         return context_for(self, visit, skill)
 
-    def redact(self, text: str) -> str:
-        """The text without anything secret."""
-        return self._redactor.text(text)
-
-    def redact_value(self, value: Any) -> Any:
-        """Plain data without anything secret."""
-        return self._redactor.value(value)
-
-    def keep_secret(self, secrets: dict[str, Any]) -> None:
-        """Inputs that no record may hold."""
-        self.run.secrets = secrets
-        if secrets:
-            self._redactor = Redactor(secrets.values())
-
-    def _note(self, visit: Visit, note: FilterNote) -> None:
-        self.record(filter_event(visit.id, visit.number, note))
-
     # What people do -------------------------------------------------------------------------------------------------
+
+    @property
+    def approving(self) -> Approving:
+        """Who asks people; made when there is something to ask."""
+        if self._approving is None:
+            self._approving = Approving(self, self._approver)
+        return self._approving
 
     def fire_resume(self) -> None:
         """Leave `paused`."""
@@ -298,13 +302,18 @@ class Driver:
         self, which: str | None, verdict: ev.Verdict, *, by: str | None, why: str | None, result: Any = None
     ) -> None:
         """Someone decides about what waits. Raises DecisionRefused, NotJson."""
-        self._approving.decide(which, verdict, by=by, why=why, result=result)
+        self.approving.decide(which, verdict, by=by, why=why, result=result)
 
     def close(self) -> None:
         """Nothing of this run goes on: what is under way is told to stop, and its outcome is not waited for."""
         self._reacting = False
-        self._times.close()
-        self._approving.close()
-        self._planning.close()
+        self._close_all()
         for visit in list(self._visits.values()):
             visit.drop()
+
+    def _close_all(self) -> None:
+        self._times.close()
+        self._planning.close()
+        if self._approving is not None:
+            self._approving.close()
+            self._approving = None  # the two hold each other: nothing is left for the garbage collector

@@ -17,19 +17,19 @@ _log = logging.getLogger("fsm_agent.engine")
 class Listeners:
     """The listeners of one run. One that raises is logged with its name, and that is all."""
 
-    __slots__ = ("_listeners", "_telling", "_waiting")
+    __slots__ = ("_listeners", "_telling", "_waiting", "any")
 
     def __init__(self, listeners: Iterable[Listener]) -> None:
         self._listeners = list(listeners)
+        self.any = bool(self._listeners)
+        """Whether there is anyone to tell."""
         self._waiting: deque[Event] = deque()
         self._telling = False
-
-    def __bool__(self) -> bool:
-        return bool(self._listeners)
 
     def add(self, listener: Listener) -> None:
         """Tell one more."""
         self._listeners.append(listener)
+        self.any = True
 
     def tell(self, event: Event) -> None:
         """Tell all of them. What a listener itself makes happen is told after this event."""

@@ -83,7 +83,8 @@ class Planning:
             raise InvalidPlan(problems)
         secrets = {name: value for name, value in values.items() if plan.inputs[name].secret}
         self.library[prepared.digest] = prepared.compiled
-        driver.keep_secret(secrets)
+        driver.run.secrets = secrets
+        driver.secrets.keep(secrets)
         driver.cancel_grace = plan.limits.cancel_grace
         driver.record(
             PlanAdopted(
@@ -98,7 +99,7 @@ class Planning:
 
     def _reject(self, driver: Driver, error: Exception, problems: tuple[dict[str, Any], ...]) -> None:
         message = error.message if isinstance(error, FsmAgentError) else f"the planner failed: {describe(error)}"
-        driver.record(PlanRejected(message=driver.redact(message), problems=problems))
+        driver.record(PlanRejected(message=driver.secrets.out_of_text(message), problems=problems))
 
     def close(self) -> None:
         """Nobody plans any more."""

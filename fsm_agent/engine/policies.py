@@ -21,19 +21,9 @@ class Policies:
 
     def of(self, task: CompiledTask, skill: Skill) -> Policy:
         """The policy under which the task calls this version of the skill."""
-        if _has_words(task.task):
+        if task.has_policy:
             return policy_of(task.task, skill.spec)
         known = self._of_skill.get(skill.spec.name)
         if known is None or known[0] is not skill.spec:
             known = self._of_skill[skill.spec.name] = (skill.spec, policy_of(_SILENT, skill.spec))
         return known[1]
-
-
-def _has_words(task: Task) -> bool:
-    return not (
-        task.max_retries is None
-        and task.timeout is None
-        and task.retry_on is None
-        and task.backoff is None
-        and task.fallback is None
-    )

@@ -12,7 +12,6 @@ from fsm_agent.core.approvals import approval_id
 from fsm_agent.core.commands import AskAboutFailure, Begin, Command, End, Fire, Judge, MakePlan, Rest
 from fsm_agent.core.decide import decide
 from fsm_agent.core.judging import Outcome, judge
-from fsm_agent.core.machine import due
 from fsm_agent.core.names import names_of
 from fsm_agent.core.opening import decide_at_turn, evaluated_at_turn, open_turn
 from fsm_agent.core.result import RunResult, result_of
@@ -102,8 +101,7 @@ class Simulation:
     def _perform(self, command: Command) -> None:
         match command:
             case Fire(trigger):
-                row = due(self.run, trigger)
-                self._record(ev.PhaseChanged(trigger=trigger, guard=row.guard, source=row.source, dest=row.dest))
+                self.events.append(self.run.fire(trigger, self.run.seq + 1, 0.0))
             case Begin(place):
                 self._begin(place)
             case MakePlan():

@@ -8,22 +8,23 @@ from fsm_agent.clock import Clock, Timer
 from fsm_agent.core.events import LimitPassed
 from fsm_agent.core.run import Run
 
+Tell = Callable[[LimitPassed], None]
+
 
 class Timekeeper:
     """Tells when a bound in time was passed."""
 
-    __slots__ = ("_armed_at", "_cleanup", "_clock", "_deadline", "_left", "_run", "_tell")
+    __slots__ = ("_armed_at", "_cleanup", "_clock", "_deadline", "_left", "_run")
 
-    def __init__(self, run: Run, clock: Clock, tell: Callable[[LimitPassed], None]) -> None:
+    def __init__(self, run: Run, clock: Clock) -> None:
         self._run = run
         self._clock = clock
-        self._tell = tell
         self._deadline: Timer | None = None
         self._cleanup: Timer | None = None
         self._left: float | None = None
         self._armed_at = 0.0
 
-    def arm(self) -> None:
+    def arm(self, tell: Tell) -> None:
         """The run goes on: its deadline comes nearer."""
         limit = self._limit()
         if limit is None or self._deadline is not None:
@@ -31,7 +32,7 @@ class Timekeeper:
         if self._left is None:
             self._left = limit
         self._armed_at = self._clock.monotonic()
-        self._deadline = self._clock.call_later(max(0.0, self._left), lambda: self._passed("limits.deadline", limit))
+        self._deadline = self._clock.call_later(max(0.0, self._left), lambda: self._passed(limit, tell))
 
     def disarm(self) -> None:
         """The run is paused, or over."""
@@ -40,11 +41,12 @@ class Timekeeper:
             self._deadline = None
             self._left = (self._left or 0.0) - (self._clock.monotonic() - self._armed_at)
 
-    def begin_cleanup(self) -> None:
+    def begin_cleanup(self, tell: Tell) -> None:
         """The first finalizer starts."""
         if self._cleanup is None:
             limit = self._run.compiled.plan.limits.cleanup_timeout
-            self._cleanup = self._clock.call_later(limit, lambda: self._passed("limits.cleanup_timeout", limit))
+            event = LimitPassed(setting="limits.cleanup_timeout", count=limit)
+            self._cleanup = self._clock.call_later(limit, lambda: None if self._run.final else tell(event))
 
     def close(self) -> None:
         """No more timers."""
@@ -58,9 +60,6 @@ class Timekeeper:
             return started.deadline
         return self._run.compiled.plan.limits.deadline if self._run.plan_valid else None
 
-    def _passed(self, setting: str, limit: float) -> None:
+    def _passed(self, limit: float, tell: Tell) -> None:
         if not self._run.final:
-            event = LimitPassed(setting="limits.deadline", count=limit)
-            if setting != "limits.deadline":
-                event = LimitPassed(setting="limits.cleanup_timeout", count=limit)
-            self._tell(event)
+            tell(LimitPassed(setting="limits.deadline", count=limit))

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from fsm_agent.clock import Clock
 from fsm_agent.core.approvals import approval_id, digest_of
 from fsm_agent.core.events import ApprovalAsked, Event, FilterApplied, TaskError, TaskStarted
 from fsm_agent.core.names import names_of_template
 from fsm_agent.core.opening import decide_at_turn, evaluated_at_turn, open_turn
 from fsm_agent.core.run import Run
+from fsm_agent.engine.secrets import Secrets
+from fsm_agent.engine.services import Services
 from fsm_agent.errors import ConditionError, SkillError
 from fsm_agent.plan.compiled import CompiledTask
-from fsm_agent.plan.expressions import Evaluator
 from fsm_agent.skills.filters import FilterNote, apply_before
-from fsm_agent.skills.registry import SkillRegistry
 from fsm_agent.skills.skill import Skill
-
-Redact = Callable[[Any], Any]
 
 
 @dataclass(slots=True)
@@ -54,10 +51,8 @@ class TurnTaker:
     """Takes the turns of one run's tasks."""
 
     run: Run
-    registry: SkillRegistry
-    evaluator: Evaluator
-    clock: Clock
-    redact: Redact
+    services: Services
+    secrets: Secrets
     has_approver: bool = False
     held: dict[str, Ready] = field(default_factory=dict)
     """What waits for approval, as it is to be called: records hold no secrets, this does."""
@@ -65,12 +60,13 @@ class TurnTaker:
     def take(self, place: int) -> TurnTaken:
         """Take the turn of the task at this place."""
         run = self.run
-        ended = open_turn(run, place, self.evaluator)
+        evaluator = self.services.evaluators.mine
+        ended = open_turn(run, place, evaluator)
         if ended is not None:
             return TurnTaken([ended])
         task = run.task(place)
         if task.decision_expression is not None:
-            return TurnTaken([decide_at_turn(run, place, task.decision_expression, self.evaluator)])
+            return TurnTaken([decide_at_turn(run, place, task.decision_expression, evaluator)])
         consent = run.approved(place)
         ready = self.held.pop(consent.approval, None) if consent is not None else None
         notes: list[Event] = []
@@ -87,7 +83,7 @@ class TurnTaker:
         """Permission, then parameters."""
         visit = self.run.schedule.nodes[place].visits + 1
         try:
-            skill = self.registry.get(task.skill or "")
+            skill = self.services.registry.get(task.skill or "")
         except SkillError as error:
             raise _Failed(_error("exception", error)) from None
         missing = skill.spec.requires - self.run.grants if skill.spec.requires else None
@@ -96,7 +92,7 @@ class TurnTaker:
             raise _Failed(TaskError("permission", f"skill {skill.spec.name!r} needs a permission not granted: {names}"))
         try:
             values = names_of_template(self.run, task.parameters) if task.parameters.expressions else {}
-            parameters = task.parameters.render(values, self.evaluator)
+            parameters = task.parameters.render(values, self.services.evaluators.mine)
         except ConditionError as error:
             raise _Failed(_error("parameters", error)) from None
         if skill.before:
@@ -126,15 +122,15 @@ class TurnTaker:
             task=task.task.id,
             visit=ready.visit,
             risk=task.risk,
-            parameters=self.redact(ready.parameters),
+            parameters=self.secrets.out_of(ready.parameters),
             digest=digest,
-            expires_at=self.clock.now() + wait if wait is not None else None,
+            expires_at=self.services.clock.now() + wait if wait is not None else None,
             approver=self.has_approver,
         )
 
     def _started(self, ready: Ready, task: CompiledTask, *, approved: bool) -> TaskStarted:
         known = approved or (task.parameters.constant and not ready.skill.before)
-        parameters = None if known else self.redact(ready.parameters)
+        parameters = None if known else self.secrets.out_of(ready.parameters)
         return TaskStarted(task=task.task.id, visit=ready.visit, parameters=parameters)
 
 

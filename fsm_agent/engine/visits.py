@@ -18,11 +18,13 @@ from fsm_agent.core.context import View
 from fsm_agent.core.events import AttemptFailed, CallAbandoned, Event, LoopBlocked, TaskError
 from fsm_agent.core.judging import Outcome
 from fsm_agent.engine.acceptance import Accepted, Acceptor
-from fsm_agent.engine.turns import Ready
+from fsm_agent.engine.secrets import Secrets
+from fsm_agent.engine.turns import Ready, filter_event
 from fsm_agent.errors import CallTimeout
 from fsm_agent.plan.compiled import CompiledTask
 from fsm_agent.plan.policy import Failure, Policy, Retry, UseFallback, after_failure
 from fsm_agent.skills.context import SkillContext
+from fsm_agent.skills.filters import FilterNote
 from fsm_agent.skills.isolation import Flight, start
 from fsm_agent.skills.outcomes import failure_of
 from fsm_agent.skills.skill import Skill
@@ -36,6 +38,7 @@ class VisitHost(Protocol):
     clock: Clock
     random: RandomSource
     cancel_grace: float
+    secrets: Secrets
 
     def record(self, event: Event) -> None:
         """Append an event to the run's journal."""
@@ -48,9 +51,6 @@ class VisitHost(Protocol):
 
     def failed(self, fault: BaseException) -> None:
         """The engine itself is at fault."""
-
-    def redact(self, text: str) -> str:
-        """The text without anything secret."""
 
 
 @dataclass(slots=True, eq=False)
@@ -124,6 +124,10 @@ class Visit:
             self._call.cancelled = True
             self._call.flight.cancel()
 
+    def note(self, note: FilterNote) -> None:
+        """A filter did something."""
+        self._host.record(filter_event(self.id, self.number, note))
+
     def drop(self) -> None:
         """Stop it, and hear no more of it."""
         self._dropped = True
@@ -156,10 +160,11 @@ class Visit:
     def _look_at(self, call: _Call, value: Any, error: BaseException | None) -> None:
         """The attempt is over: it can write nothing any more."""
         self._call = None
+        flight, call.flight = call.flight, None  # the two hold each other: nothing is left for the garbage collector
         writes = call.context.close() if call.context is not None else {}
         if self._dropped:
             return
-        if call.flight is not None and call.flight.abandoned:
+        if flight is not None and flight.abandoned:
             why: Literal["timeout", "cancelled"] = "timeout" if isinstance(error, CallTimeout) else "cancelled"
             self._host.record(CallAbandoned(task=self.id, visit=self.number, attempt=self.attempts, why=why))
         elif isinstance(error, CallTimeout) and error.blocked:
@@ -203,7 +208,7 @@ class Visit:
         if call.is_fallback:
             self._finish(self.first_error)
             return
-        error = TaskError(failure.kind, self._host.redact(failure.message), failure.type, self.attempts)
+        error = TaskError(failure.kind, self._host.secrets.out_of_text(failure.message), failure.type, self.attempts)
         decision = after_failure(self.policy, failure, self._host.random.random())
         if isinstance(decision, Retry):
             self.retried += 1

@@ -14,12 +14,9 @@ class MemoryJournal:
 
     def __init__(self) -> None:
         self._events: list[Event] = []
+        self.append = self._events.append
 
     @property
     def events(self) -> Sequence[Event]:
         """All events so far."""
         return self._events
-
-    def append(self, event: Event) -> None:
-        """Add what happened."""
-        self._events.append(event)

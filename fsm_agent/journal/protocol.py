@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from fsm_agent.core.events import Event
@@ -19,5 +19,6 @@ class Journal(Protocol):
     def events(self) -> Sequence[Event]:
         """All events so far."""
 
-    def append(self, event: Event) -> None:
-        """Add what happened."""
+    @property
+    def append(self) -> Callable[[Event], None]:
+        """Adds what happened."""

@@ -57,6 +57,9 @@ class CompiledTask:
     decision_expression: Expression | None = None
     """What a decision decides by."""
 
+    has_policy: bool = True
+    """Whether the task has words of its own about timeout, retries or fallback."""
+
     @property
     def is_decision(self) -> bool:
         """Whether nobody does it: an expression is judged, and that is all."""
@@ -151,6 +154,11 @@ MOST_FAULTS = 1_000
 """After so many faults, what is left is not compiled: working out what each might have meant takes its time."""
 
 
+def _has_policy(task: Task) -> bool:
+    words = (task.timeout, task.max_retries, task.retry_on, task.backoff, task.fallback)
+    return any(word is not None for word in words)
+
+
 class _Compiler:
     """Compiles one plan. The same text under the same names is compiled once."""
 
@@ -187,6 +195,7 @@ class _Compiler:
             self._of_task(task.condition, place, "condition"),
             None if doer.is_decision else verification,
             verification if doer.is_decision else None,
+            _has_policy(task),
         )
 
     def _criterion(self, item: Any, place: int) -> CompiledCriterion:

@@ -77,7 +77,8 @@ def shown(text: str) -> str:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= _MAX_SHOWN else text[:_MAX_SHOWN] + "…"
+    text = text if len(text) <= _MAX_SHOWN else text[:_MAX_SHOWN] + "…"
+    return text if text.isascii() else text.encode(errors="backslashreplace").decode()
 
 
 def one_of(names: Sequence[str]) -> str:

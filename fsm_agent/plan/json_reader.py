@@ -107,12 +107,12 @@ def unfit_leaves(data: Any) -> Iterator[Finding]:
         path, value = todo.pop()
         if isinstance(value, dict):
             todo.extend(((*path, key), item) for key, item in value.items())
-            todo.extend(((*path, key), key) for key in value if not _is_whole(key))
+            todo.extend(((*path, key), key) for key in value if not is_whole(key))
         elif isinstance(value, list):
             todo.extend(((*path, place), item) for place, item in enumerate(value))
         elif isinstance(value, float) and not math.isfinite(value):
             yield bad_number(normal_path(path))
-        elif isinstance(value, str) and not _is_whole(value):
+        elif isinstance(value, str) and not is_whole(value):
             message = "the text holds half of a character (a lone surrogate)"
             yield Finding("bad_value", normal_path(path), message, hint="write the character itself")
 
@@ -122,7 +122,8 @@ def bad_number(path: Path) -> Finding:
     return Finding("bad_number", path, "the number is not finite, or out of range", hint="give a finite number")
 
 
-def _is_whole(text: str) -> bool:
+def is_whole(text: str) -> bool:
+    """Whether a text holds no half of a character."""
     return text.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 

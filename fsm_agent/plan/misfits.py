@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from fsm_agent.plan import model
 from fsm_agent.plan.findings import Finding, Path, Step, Suggestions, kind_of, shown
-from fsm_agent.plan.json_reader import bad_number
+from fsm_agent.plan.json_reader import bad_number, is_whole
 from fsm_agent.plan.spellings import PLAN_SPELLINGS, TASK_SPELLINGS
 
 MOST_MISFITS = 1_000
@@ -168,4 +168,4 @@ def _id_shown(value: Any) -> str:
 def has_id(task: Any) -> bool:
     """Whether the data of a task has an id that is one."""
     name = task.get("id") if isinstance(task, dict) else None
-    return isinstance(name, str) and len(name) <= model.MAX_ID and _ID.fullmatch(name) is not None
+    return isinstance(name, str) and len(name) <= model.MAX_ID and bool(_ID.fullmatch(name)) and is_whole(name)

@@ -266,7 +266,7 @@ class Plan(Model):
     """The default recovery of its tasks; with `by_priority` low skips, medium skips when no high task depends on it,
     and all others abort."""
     limits: Limits = Field(default_factory=Limits)
-    """The bounds of a run."""
+    """What its runs must keep within."""
     merge: dict[str, MergeRule] = Field(default_factory=dict)
     """How writes to a context key come together."""
     output: str | None = None

@@ -72,7 +72,7 @@ class Forks:
             self._taken[place] = self._activation(graph, place) | self._dependencies(graph, place)
 
     def exclude(self, first: int, second: int) -> bool:
-        """Whether a fork leads to one task or the other. With too many forks nobody knows; then any two may be apart."""
+        """Whether a fork leads to one task or the other. With too many forks to know, any two may be apart."""
         if self.too_many:
             return True
         one, other = self._taken[first], self._taken[second]
@@ -102,18 +102,22 @@ def _forks(graph: Graph, place: int) -> bool:
 
 
 def _waits(graph: Graph, bits: dict[int, int]) -> list[int]:
-    """For each place, the bits of the tasks that it necessarily waits for."""
+    """For each place, the bits of the tasks that are settled whenever it is started."""
     waits = [0] * len(graph.ids)
-    through = [0] * len(graph.ids)  # the same, and the task itself
+    settled = [0] * len(graph.ids)  # the bits of those that are settled whenever it is settled, its own included
     jumped = jumped_to(graph)
     for place in graph.order:
-        mask = _any_of(through[source] for source in graph.soft[place])
-        needed = (through[source] for source in graph.dependencies[place])
-        mask |= _all_of(needed) if graph.joins[place] == "any" else _any_of(needed)
-        if place not in jumped:
-            mask |= _all_of(through[source] for source in graph.branch_sources[place])
-        waits[place] = mask
-        through[place] = mask | bits.get(place, 0)
+        sources = [settled[source] for source in graph.branch_sources[place]]
+        dependencies = [settled[source] for source in graph.dependencies[place]]
+        active = _all_of(sources) if place not in jumped else 0
+        needed = _all_of(dependencies) if graph.joins[place] == "any" else _any_of(dependencies)
+        waits[place] = active | needed | _any_of(settled[source] for source in graph.soft[place])
+        over = waits[place]
+        if dependencies:  # it may be skipped, when all of them are settled
+            over &= active | _any_of(dependencies)
+        if sources:  # nothing may lead to it: then it is skipped without waiting for its dependencies
+            over &= _any_of(sources)
+        settled[place] = over | bits.get(place, 0)
     return waits
 
 

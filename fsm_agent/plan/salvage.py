@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from fsm_agent.plan.findings import Finding
+from fsm_agent.plan.json_reader import is_whole
 from fsm_agent.plan.model import Plan
 
 
@@ -63,4 +64,4 @@ def _with_own_ids(plan: Plan, raw: list[Any]) -> Plan:
 
 
 def _has_id(task: Any) -> bool:
-    return isinstance(task, dict) and isinstance(task.get("id"), str)
+    return isinstance(task, dict) and isinstance(task.get("id"), str) and is_whole(task["id"])

@@ -45,7 +45,7 @@ class SkillContext:
     """
 
     __slots__ = (
-        "_closed", "_declared", "_lock", "_port", "_results", "_writes", "attempt", "broken", "idempotency_key",
+        "_closed", "_declared", "_key", "_lock", "_port", "_results", "_writes", "attempt", "broken",
         "run_id", "task", "visit",
     )  # fmt: skip
 
@@ -57,7 +57,7 @@ class SkillContext:
         run_id: str,
         visit: int,
         attempt: int,
-        idempotency_key: str,
+        idempotency_key: str | Callable[[], str],
         declared: Collection[str] | None = None,
     ) -> None:
         self._port = port
@@ -72,7 +72,14 @@ class SkillContext:
         self.run_id = run_id
         self.visit = visit
         self.attempt = attempt
-        self.idempotency_key = idempotency_key
+        self._key = idempotency_key
+
+    @property
+    def idempotency_key(self) -> str:
+        """The same for every attempt of this visit, and for no other visit of any run. ASCII."""
+        if not isinstance(self._key, str):
+            self._key = self._key()
+        return self._key
 
     @property
     def task_id(self) -> str:

@@ -23,6 +23,8 @@ class Threads:
     def __init__(self, idle_seconds: float = IDLE_SECONDS) -> None:
         self.idle_seconds = idle_seconds
         self.idle: deque[_Worker] = deque()
+        self.busy: set[_Worker] = set()
+        """Those at work, hung ones included."""
         self._pid = os.getpid()
 
     def submit(self, work: Work) -> None:
@@ -34,6 +36,7 @@ class Threads:
         except IndexError:
             worker = _Worker(self)
             threading.Thread(target=worker.loop, name="fsm-agent-skill", daemon=True).start()
+        self.busy.add(worker)
         worker.inbox.put(work)
 
 
@@ -52,6 +55,7 @@ class _Worker:
         while work is not None:
             work()
             del work  # what it holds should not live on while this thread is idle
+            self._threads.busy.discard(self)
             idle.append(self)
             work = self._next()
 

@@ -161,10 +161,10 @@ def test_a_bare_string_is_the_skill_of_a_fallback() -> None:
 
 
 def test_reading_changes_nothing_in_the_source() -> None:
-    source = {"steps": [{"id": 1, "tool": "s", "args": {"list": [1]}, "needs": []}]}
+    source: dict[str, Any] = {"steps": [{"id": 1, "tool": "s", "args": {"list": [1]}, "needs": []}]}
     before = json.loads(json.dumps(source))
     draft = read_plan(source)
-    source["steps"][0]["args"]["list"].append(2)  # type: ignore[index] - the literal's type is too wide
+    source["steps"][0]["args"]["list"].append(2)
     assert draft.data["tasks"][0]["parameters"] == {"list": [1]}
     assert before["steps"][0]["args"] == {"list": [1]}
 

@@ -52,7 +52,7 @@ def test_all_else_is_text(text: str) -> None:
 
 @pytest.mark.parametrize("written", ["2.10", "1", "007", "1e3", "true", "no", "2020-01-01"])
 def test_an_id_is_the_text_as_written_wherever_a_task_is_named(written: str) -> None:
-    text = f"- id: {written}\n- id: b\n  depends_on: [{written}]\n  on_failure: {written}\n  soft_dependencies: [{written}]\n"
+    text = f"- id: {written}\n- {{id: b, needs: [{written}], soft_dependencies: [{written}], on_failure: {written}}}\n"
     first, second = data_of(text)["tasks"]
     assert first == {"id": written}
     assert second == {"id": "b", "dependencies": [written], "on_failure": written, "soft_dependencies": [written]}

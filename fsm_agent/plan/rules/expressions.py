@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 
 from fsm_agent.errors import ConditionError
 from fsm_agent.plan.compiled import RESULT, Fault, Use
-from fsm_agent.plan.expressions import UnknownTaskReference
 from fsm_agent.plan.findings import Finding, one_of, shown
 from fsm_agent.plan.precedence import necessarily_after
 from fsm_agent.plan.rules.subject import Subject
@@ -15,11 +14,11 @@ _RULES: Mapping[str, str] = {
     "syntax": "bad_expression",
     "type": "bad_expression",
     "value": "bad_expression",
-    "unknown_field": "bad_expression",
     "budget": "bad_expression",
     "forbidden": "unsafe_expression",
     "too_complex": "unsafe_expression",
     "unknown_name": "unknown_name",
+    "unknown_field": "unknown_reference",
 }
 
 
@@ -27,22 +26,25 @@ def faults(subject: Subject) -> Iterator[Finding]:
     """Expressions that are refused."""
     for fault in subject.compilation.faults:
         error = fault.error
-        rule = "unknown_reference" if isinstance(error, UnknownTaskReference) else _RULES[error.code]
-        yield Finding(rule, fault.path, error.message, hint=_hint(fault, subject), column=error.column)
+        yield Finding(_RULES[error.code], fault.path, error.message, hint=_hint(fault, subject), column=error.column)
 
 
 def impossible_references(subject: Subject) -> Iterator[Finding]:
-    """`results.X` where X is the task itself, or cannot have run before it."""
+    """`results.X` where X is the task itself, or cannot have run before it.
+
+    On a loop each task may have run before each other one, in an earlier round.
+    """
     uses = [(use, name, column) for use in subject.compilation.uses for name, column in use.expression.result_ids]
-    index = subject.graph.index
+    index, loop_of = subject.graph.index, subject.graph.component_of
     pairs = {(use.place, index[name]) for use, name, _ in uses}
-    later = set() if subject.graph.cycle else necessarily_after(subject.graph, pairs)
+    apart = [(place, other) for place, other in pairs if loop_of[place] != loop_of[other]]
+    later = set() if subject.graph.cycle else necessarily_after(subject.graph, apart)
     for use, name, column in uses:
         if use.place == index[name]:
             yield _impossible(use, "its own result is not there yet", column, _own_hint(use))
         elif (use.place, index[name]) in later:
             message = f"the result of {shown(name)} is not there yet: it runs after this task"
-            yield _impossible(use, message, column, "in a loop, pass on what is needed through the context")
+            yield _impossible(use, message, column, "ask for the result of a task that can have run before")
 
 
 def _impossible(use: Use, message: str, column: int, hint: str) -> Finding:
@@ -55,10 +57,10 @@ def _own_hint(use: Use) -> str:
 
 def _hint(fault: Fault, subject: Subject) -> str:
     error = fault.error
-    if error.suggestions:
-        return f"did you mean {one_of(error.suggestions)}?"
     if error.name == RESULT and error.code == "unknown_name":
         return _no_result(fault, subject)
+    if error.suggestions:
+        return f"did you mean {one_of(error.suggestions)}?"
     return error.hint or _prose_hint(fault.path[-1], error)
 
 

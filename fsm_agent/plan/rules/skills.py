@@ -19,12 +19,13 @@ def unknown_skills(subject: Subject) -> Iterator[Finding]:
     if subject.catalog.any_skill:
         return
     skills = subject.catalog.skills
-    otherwise = (
-        f"the skills are {', '.join(sorted(skills))}" if 0 < len(skills) <= _MAX_LISTED else "see the list of skills"
-    )
+    listed = f"the skills are {', '.join(sorted(skills))}" if skills else "no skills are loaded"
+    all_of_them = listed if len(skills) <= _MAX_LISTED else "see the list of skills"
     for path, name in _skills_named(subject):
         if name not in skills:
-            hint = subject.suggestions.hint(name, skills, "skill", otherwise)
+            hint = subject.suggestions.hint(name, skills, "skill")
+            if not hint:  # models like to put a prefix of their vendor before a name
+                hint = subject.suggestions.hint(name.rpartition(".")[2], skills, "skill", otherwise=all_of_them)
             yield Finding("unknown_skill", path, f"there is no skill {shown(name)}", hint=hint)
 
 

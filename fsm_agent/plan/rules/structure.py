@@ -76,10 +76,10 @@ def loops_without_exit(subject: Subject) -> Iterator[Finding]:
         message = "on_success and on_failure both jump back, so that the loop cannot end"
         yield Finding("no_exit_loop", ("tasks", place, "on_failure"), message, hint="let one of them lead on")
     for path in graph.no_exit:
-        back = next(edge for edge in path if edge.back)
+        back = next((edge for edge in path if edge.back), path[-1])  # none in a shorter cycle within the loop
         message = f"this loop has no exit: {_as_path(path, graph)}{_remarks(path, graph)}"
         hint = f"give {shown(graph.ids[back.source])} a condition or an on_failure, or make it a decision"
-        yield Finding("no_exit_loop", ("tasks", back.source, "on_success"), message, hint=hint)
+        yield Finding("no_exit_loop", _edge_field(back), message, hint=hint)
 
 
 def _no_task(name: str) -> str:

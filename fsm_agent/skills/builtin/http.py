@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 MAX_REDIRECTS = 5
 MAX_BYTES = 10_000_000
+MAX_PORT = 65_535
 BUSY = frozenset({429, 503})
 
 ASKING = frozenset({"GET", "HEAD"})
@@ -89,7 +90,8 @@ class Http:
                 timeout=patience, verify=self._trusted(httpx), max_redirects=MAX_REDIRECTS
             ) as client:
                 request = client.build_request(**wanted)
-                host = request.url.host or host
+                _check_address(request.url)
+                host = request.url.host
                 response = await client.send(request, stream=True, follow_redirects=request.method in ASKING)
                 async with aclosing(response):
                     if strict and response.status_code >= 400:
@@ -97,7 +99,7 @@ class Http:
                     return _answer(response, await _read(response, host, max_bytes), host)
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
             raise HttpUnreachable(f"there is no connection to {host} ({type(error).__name__})") from error
-        except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
+        except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, ExceptionGroup) as error:
             raise HttpError(f"the request to {host} failed ({type(error).__name__})") from error
         except (ValueError, TypeError) as error:
             raise HttpError("the request cannot be built from its address, headers, query and body") from error
@@ -121,6 +123,11 @@ def _with_key(headers: Mapping[str, str], context: SkillContext | None) -> dict[
     if context is None or KEY_HEADER.lower() in map(str.lower, headers):
         return dict(headers)
     return {**headers, KEY_HEADER: context.idempotency_key}
+
+
+def _check_address(url: httpx.URL) -> None:
+    if url.scheme not in ("http", "https") or not url.host or not 0 < (url.port or 80) <= MAX_PORT:
+        raise HttpError("the address is no http or https address of a host", hint="write https://host/path")
 
 
 async def _read(response: httpx.Response, host: str, max_bytes: int) -> bytes:

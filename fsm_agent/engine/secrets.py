@@ -1,0 +1,30 @@
+"""What a run must not tell: the secret inputs that it was given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fsm_agent.redaction import Redactor
+
+
+class Secrets:
+    """Takes the secrets of one run out of what is recorded. Without secret inputs, well-known names still count."""
+
+    __slots__ = ("_redactor",)
+
+    def __init__(self) -> None:
+        self._redactor = Redactor()
+
+    def keep(self, secrets: Mapping[str, Any]) -> None:
+        """From now on, these are to be kept."""
+        if secrets:
+            self._redactor = Redactor(secrets.values())
+
+    def out_of(self, value: Any) -> Any:
+        """Plain data without anything secret."""
+        return self._redactor.value(value)
+
+    def out_of_text(self, text: str) -> str:
+        """A text without anything secret."""
+        return self._redactor.text(text)
