@@ -268,7 +268,8 @@ class UnknownSkill(SkillError):
         self.name = name
         self.near = tuple(near)
         hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "see the list of skills"
-        super().__init__(f"there is no skill {name!r}", hint=hint)
+        shown = name if len(name) <= 100 else name[:100] + "…"
+        super().__init__(f"there is no skill {shown!r}", hint=hint)
 
 
 class BadParameters(SkillError):

@@ -20,7 +20,6 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from fsm_agent import SkillContext, skill
 
 DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
-RULE_PARTS = {"FREQ", "COUNT", "UNTIL", "INTERVAL", "BYDAY", "WKST"}
 _PROPERTY = re.compile(r'(?P<name>[A-Za-z0-9-]+)(?P<parameters>(?:;[A-Za-z0-9-]+=(?:"[^"]*"|[^":;]*))*):(?P<value>.*)')
 _PARAMETER = re.compile(r';([A-Za-z0-9-]+)=("[^"]*"|[^":;]*)')
 _TIME = r"(?:T(?:(?P<hours>\d+)H)?(?:(?P<minutes>\d+)M)?(?:(?P<seconds>\d+)S)?)?"
@@ -267,7 +266,7 @@ def _rule(line: Line) -> dict[str, str]:
     rule = {name: value for name, _, value in (part.partition("=") for part in line.value.upper().split(";"))}
     if rule.get("FREQ") not in ("DAILY", "WEEKLY"):
         raise NotSupported(f"repeating {rule.get('FREQ', 'without FREQ')} is not read, only DAILY and WEEKLY")
-    if others := rule.keys() - RULE_PARTS:
+    if others := rule.keys() - {"FREQ", "COUNT", "UNTIL", "INTERVAL", "BYDAY", "WKST"}:
         raise NotSupported(f"repeating with {', '.join(sorted(others))} is not read")
     if unknown := [day for day in f"{rule.get('BYDAY', 'MO')},{rule.get('WKST', 'MO')}".split(",") if day not in DAYS]:
         raise NotSupported(f"repeating on {', '.join(unknown)} is not read")

@@ -1,4 +1,4 @@
-"""An event loop for one run, which ends though a skill may not."""
+"""An event loop for one run, which ends whatever a skill has left in it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any, Final, TypeVar
 T = TypeVar("T")
 
 GRACE: Final = 0.5
-"""How long what is left may take to end, in seconds. A call that was abandoned and swallows its cancellation would
-keep `asyncio.run` waiting for ever."""
+"""How long what is left may take to end, in seconds. A task that a skill began and forgot may swallow its cancellation,
+and would keep `asyncio.run` waiting for ever."""
 
 
 def run_in_loop(work: Coroutine[Any, Any, T]) -> T:
@@ -29,5 +29,5 @@ def _leave(loop: asyncio.AbstractEventLoop) -> None:
     if left:
         loop.run_until_complete(asyncio.wait(left, timeout=GRACE))
     loop.run_until_complete(asyncio.wait([loop.create_task(loop.shutdown_asyncgens())], timeout=GRACE))
-    loop.set_exception_handler(lambda _loop, _context: None)  # that a task is left behind was said in the run
+    loop.set_exception_handler(lambda _loop, _context: None)  # nobody is there to mend what is left behind
     loop.close()

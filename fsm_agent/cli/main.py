@@ -75,8 +75,9 @@ def execute(arguments: Sequence[str], output: Output | None = None) -> int:
 
 def _attempt(arguments: Sequence[str], output: Output) -> int:
     teller = Teller(output, arguments)
+    call = Call(output, teller)
     try:
-        return _dispatch(arguments, output) if arguments else _dispatch(["--help"], output) or BAD
+        return _dispatch(arguments, call) if arguments else _dispatch(["--help"], call) or BAD
     except VersionAsked:
         return teller.version()
     except _BadUsage as error:
@@ -89,7 +90,7 @@ def _attempt(arguments: Sequence[str], output: Output) -> int:
         return teller.internal(error)
 
 
-def _dispatch(arguments: Sequence[str], output: Output) -> int:
+def _dispatch(arguments: Sequence[str], call: Call) -> int:
     parser = typer.main.get_command(app)
-    code = parser.main(list(arguments), PROGRAM, standalone_mode=False, obj=Call(output))
+    code = parser.main(list(arguments), PROGRAM, standalone_mode=False, obj=call)
     return code if isinstance(code, int) else OK

@@ -14,6 +14,7 @@ import typer
 from fsm_agent.cli.output import Output
 from fsm_agent.cli.session import Session
 from fsm_agent.cli.settings import Settings, load_settings, log_format, log_level, workers_of
+from fsm_agent.cli.teller import Teller
 
 P = ParamSpec("P")
 
@@ -67,14 +68,17 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What the parser carries from the program's name to the command: the output, and what was given so far."""
+    """What the parser carries from the program's name to the command: where to tell things, and what was given."""
 
     output: Output
+    teller: Teller
     given: Given = Given()
 
     def session(self) -> Session:
         """All that a command works with. Raises UsageError for settings that make no sense."""
-        return Session(load_settings(self.given.settings(), os.environ, PYPROJECT), self.output, self.given.json)
+        settings = load_settings(self.given.settings(), os.environ, PYPROJECT)
+        self.teller.debug = bool(settings.debug)
+        return Session(settings, self.output, self.given.json)
 
 
 def remember(  # noqa: PLR0913 - an option each

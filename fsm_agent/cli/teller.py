@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,9 +10,7 @@ from typing import Any, Final
 from fsm_agent._version import __version__
 from fsm_agent.cli.exits import BAD, FAILED, INTERRUPTED, OK
 from fsm_agent.cli.output import Output
-from fsm_agent.cli.settings import PREFIX
 from fsm_agent.views.text import one_line
-
 
 JSON: Final = "--json"
 """The option by which a program says that it reads standard output. It is looked for before anything is understood."""
@@ -25,7 +22,8 @@ class Teller:
     def __init__(self, output: Output, arguments: Sequence[str]) -> None:
         self._output = output
         self._json = JSON in arguments
-        self._debug = "--debug" in arguments or os.environ.get(f"{PREFIX}DEBUG", "0") not in ("", "0")
+        self.debug = "--debug" in arguments
+        """Whether tracebacks are shown; settings may switch it on later."""
 
     def version(self) -> int:
         """Tell the version."""
@@ -37,7 +35,7 @@ class Teller:
 
     def error(self, code: str, message: str, hint: str = "", *, exit_code: int = BAD) -> int:
         """Tell of an error that is no problem of a plan."""
-        if self._debug:
+        if self.debug:
             self._output.note(traceback.format_exc().rstrip())
         if self._json:
             self._output.document({"error": {"code": code, "message": message, "hint": hint}})

@@ -30,8 +30,6 @@ __all__ = ["Checked", "Draft", "PlanSource", "check_inputs", "check_plan", "load
 PlanSource = str | os.PathLike[str] | Mapping[str, Any] | Sequence[Any] | Plan
 """A path, data in any spelling (a bare list holds the tasks), or a plan."""
 
-_LARGE = 1_000
-
 
 @dataclass(frozen=True, slots=True)
 class Checked:
@@ -81,17 +79,9 @@ def check_plan(
     `supported` names keys (or values such as `replan`) that are allowed although this engine does not bring them.
     Raises UsageError if a file cannot be read; all else is among the problems.
     """
-    draft = source if isinstance(source, Draft) else read_plan(source, file=file)
-    plan = draft.plan if draft.plan is not None else draft.kept
-    if plan is None:
-        return Checked(None, tuple(draft.problems))
-    with _collecting_later(len(plan.tasks)):
-        compilation = compile_plan(plan, catalog, _names_left_out(draft) if draft.kept is not None else ())
-        subject = Subject(plan, compilation, catalog, supported, draft.left_out, draft.suggestions)
-        found = list(examine(subject))
-    problems = tuple(draft.located([*draft.findings, *found]))
-    is_valid = not any(problem.severity == "error" for problem in problems)
-    return Checked(draft.plan, problems, compilation.plan.graph, compilation.plan if is_valid else None)
+    with _collecting_later():
+        draft = source if isinstance(source, Draft) else read_plan(source, file=file)
+        return _checked(draft, catalog, supported)
 
 
 def load_plan(source: PlanSource, *, catalog: Catalog = ANY_SKILL) -> Plan:
@@ -105,20 +95,31 @@ def load_plan(source: PlanSource, *, catalog: Catalog = ANY_SKILL) -> Plan:
     return checked.plan
 
 
-@contextmanager
-def _collecting_later(size: int) -> Iterator[None]:
-    """For a large plan, no search for garbage meanwhile.
+def _checked(draft: Draft, catalog: Catalog, supported: Collection[str]) -> Checked:
+    plan = draft.plan if draft.plan is not None else draft.kept
+    if plan is None:
+        return Checked(None, tuple(draft.problems))
+    compilation = compile_plan(plan, catalog, _names_left_out(draft) if draft.kept is not None else ())
+    subject = Subject(plan, compilation, catalog, supported, draft.left_out, draft.suggestions)
+    problems = tuple(draft.located([*draft.findings, *examine(subject)]))
+    is_valid = not any(problem.severity == "error" for problem in problems)
+    return Checked(draft.plan, problems, compilation.plan.graph, compilation.plan if is_valid else None)
 
-    All that compiling makes is kept, and looking through it again and again takes as long as making it.
+
+@contextmanager
+def _collecting_later() -> Iterator[None]:
+    """No search for cyclic garbage meanwhile.
+
+    All that reading and compiling makes is kept. Looking through it again and again would, for a large plan, take as
+    long as making it.
     """
-    if size < _LARGE or not gc.isenabled():
-        yield
-        return
+    was_enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        gc.enable()
+        if was_enabled:
+            gc.enable()
 
 
 def _names_left_out(draft: Draft) -> set[str]:

@@ -75,13 +75,14 @@ class _SkillFileLoader(_AfreshLoader):
 
     def _read(self, path: str) -> bytes | ast.Module:
         tree = ast.parse(self.get_data(path), filename=path)
-        _SiblingImports(Path(path).parent).visit(tree)
+        _SiblingImports(Path(path)).visit(tree)
         return tree
 
 
 class _SiblingImports(ast.NodeTransformer):
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, path: Path) -> None:
+        self._folder = path.parent
+        self._own_name = path.stem
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST:
         if node.level == 0 and node.module and self._is_sibling(node.module.partition(".")[0]):
@@ -98,6 +99,8 @@ class _SiblingImports(ast.NodeTransformer):
         return [ast.copy_location(each, node) for each in found]
 
     def _is_sibling(self, name: str) -> bool:
+        if name == self._own_name:
+            return False  # a file that imports its own name means another module
         here = (self._folder / f"{name}.py").is_file() or (self._folder / name / "__init__.py").is_file()
         return here and not _is_importable(name)
 

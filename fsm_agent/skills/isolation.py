@@ -228,7 +228,10 @@ class _ThreadFlight(Flight):
         super().__init__(on_end, timeout, clock)
         self._loop = asyncio.get_running_loop()
         self._began = clock.monotonic()
-        threads.submit(partial(copy_context().run, self._work, function, kwargs))
+        try:
+            threads.submit(partial(copy_context().run, self._work, function, kwargs))
+        except RuntimeError as error:  # the system gives no more threads: this call fails, and nothing else
+            self._loop.call_soon(self._landed, None, error, self._began)
         if timeout is not None:
             self._timer = clock.call_later(timeout, self._time_is_up)
 

@@ -68,12 +68,15 @@ Source = FileSource | FolderSource | ModuleSource | EntryPointSource
 
 def find_source(where: str | Path) -> Source:
     """What is meant: a file or folder that is there, else a dotted module. Raises SkillLoadError for neither."""
-    path = Path(where).expanduser()
-    if path.is_dir():
-        return FolderSource(path.resolve())
-    if path.is_file():
-        return FileSource(path.resolve())
     text = str(where)
+    try:
+        path = Path(where).expanduser()
+        if path.is_dir():
+            return FolderSource(path.resolve())
+        if path.is_file():
+            return FileSource(path.resolve())
+    except (OSError, RuntimeError, ValueError) as error:
+        raise SkillLoadError(text, f"it is no path that can be used ({type(error).__name__})") from error
     if isinstance(where, Path) or os.sep in text or text.endswith(".py"):
         raise SkillLoadError(text, "there is no such file or folder")
     if not all(part.isidentifier() for part in text.split(".")):

@@ -30,7 +30,7 @@ class Threads:
     def submit(self, work: Work) -> None:
         """Do `work`, which must not raise, on an idle thread or a new one. Raises RuntimeError where none can start."""
         if self._pid != os.getpid():  # after a fork the threads are gone, though the list of them is not
-            self.idle, self._pid = deque(), os.getpid()
+            self.idle, self.busy, self._pid = deque(), set(), os.getpid()
         try:
             worker = self.idle.pop()
         except IndexError:

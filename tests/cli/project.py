@@ -73,6 +73,14 @@ async def stubborn() -> None:
 
 
 @skill
+async def forget() -> dict:
+    """Begin something that never ends, and forget it."""
+    asyncio.get_running_loop().left = asyncio.create_task(stubborn())
+    await asyncio.sleep(0)
+    return {}
+
+
+@skill
 def loud() -> dict:
     """Write to standard output, and have another process do so."""
     print("loud and", flush=True)

@@ -106,6 +106,13 @@ def test_an_async_skill_that_swallows_its_cancellation_delays_no_exit(project: P
     assert "destroyed" not in done.err
 
 
+def test_a_task_that_a_skill_forgot_delays_no_exit(project: Project) -> None:
+    done = ended(
+        project.process("run", project.plan("plan.yaml", {"tasks": [{"id": "a", "skill": "forget"}]})), timeout=10
+    )
+    assert (done.code, done.err) == (0, "")
+
+
 def test_the_program_and_the_module_are_the_same(project: Project) -> None:
     code = (
         "import sys; from fsm_agent.cli.main import main; sys.argv = ['fsm-agent', 'eval', '1 + 1', '--json']; main()"

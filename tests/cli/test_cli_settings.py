@@ -155,7 +155,9 @@ def test_help_is_there_for_each_command(call: Call, arguments: tuple[str, ...]) 
     assert (ended.code, "Usage: " in ended.out) == (0, True)
 
 
-def test_what_should_not_happen_is_told_without_a_traceback(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_should_not_happen_is_told_without_a_traceback(
+    call: Call, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def broken(*_: object) -> None:
         raise LookupError("hunter2")
 
@@ -167,8 +169,10 @@ def test_what_should_not_happen_is_told_without_a_traceback(call: Call, monkeypa
     assert "hunter2" not in ended.err
     assert call("schema", "--json").document["error"]["code"] == "internal"
     assert "Traceback" in call("schema", "--debug").err
-    monkeypatch.setenv("FSM_AGENT_DEBUG", "1")
+    project.plan("pyproject.toml", "[tool.fsm-agent]\ndebug = true\n")
     assert "Traceback" in call("schema").err
+    monkeypatch.setenv("FSM_AGENT_DEBUG", "0")
+    assert "Traceback" not in call("schema").err
 
 
 def test_ctrl_c_before_a_run_is_an_interruption(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:

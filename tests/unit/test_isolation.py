@@ -332,6 +332,22 @@ def test_threads_are_daemons_and_reused_when_idle() -> None:
     assert seen[0].daemon
 
 
+def test_where_no_thread_can_be_started_the_call_fails_and_nothing_else() -> None:
+    class NoThreads(Threads):
+        def submit(self, work: object) -> None:
+            raise RuntimeError("can't start new thread")
+
+    async def main() -> None:
+        told: asyncio.Future[BaseException | None] = asyncio.get_running_loop().create_future()
+        start(
+            time.monotonic, {}, lambda _, error: told.set_result(error),
+            is_async=False, timeout=5.0, clock=CLOCK, grace=GRACE, threads=NoThreads(),
+        )  # fmt: skip
+        assert isinstance(await told, RuntimeError)
+
+    run(main)
+
+
 def test_an_idle_thread_ends_after_a_while() -> None:
     threads = Threads(idle_seconds=0.01)
     seen: list[threading.Thread] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from typing import Any
 
@@ -65,3 +66,14 @@ def test_ten_thousand_problems_are_told_in_seconds(broken: str) -> None:
     start = time.process_time()
     assert check_plan(plan, CATALOG).problems
     assert time.process_time() - start < 5 * 4.0
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_checking_leaves_the_collector_of_garbage_as_it_was(enabled: bool) -> None:
+    before = gc.isenabled()
+    try:
+        gc.enable() if enabled else gc.disable()
+        check_plan(chain(2))
+        assert gc.isenabled() is enabled
+    finally:
+        gc.enable() if before else gc.disable()

@@ -80,7 +80,7 @@ def test_a_folder_gives_its_files_in_order_but_hidden_ones_and_those_below(folde
     assert names(SkillRegistry(str(folder), builtins=False)) == ["a", "b"]
 
 
-@pytest.mark.parametrize("name", ["missing.py", "nowhere/x", "no module"])
+@pytest.mark.parametrize("name", ["missing.py", "nowhere/x", "no module", "~no-such-user-anywhere/x", "x" * 5000 + "/"])
 def test_a_path_that_leads_nowhere_is_an_error(name: str, tmp_path: Path) -> None:
     with pytest.raises(SkillLoadError):
         empty().load(name)
@@ -142,6 +142,12 @@ def test_failed_imports_leave_nothing_behind(folder: Path) -> None:
     registry = SkillRegistry(folder, builtins=False)
     assert registry.errors
     assert set(sys.modules) == before
+
+
+def test_a_file_that_imports_its_own_name_means_another_module(folder: Path) -> None:
+    (folder / "no_such_library.py").write_text("import no_such_library\n")
+    (error,) = SkillRegistry(folder, builtins=False).errors
+    assert error.reason == "ModuleNotFoundError: No module named 'no_such_library'"
 
 
 def test_skill_files_shadow_nothing(folder: Path) -> None:
