@@ -64,7 +64,7 @@ def _put(session: Session, picture: Diagram, form: Format, target: Path | None, 
         place = {"file": str(target)} if target is not None else {"text": content.decode()}
         session.output.document({"diagram": {"format": form, **place}})
     elif target is None:
-        session.output.bytes(content)
+        session.output.raw(content)
     valid = is_valid(problems)
     if not valid:
         session.output.note(problems_text([problem for problem in problems if problem.severity == "error"]))

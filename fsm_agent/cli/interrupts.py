@@ -66,7 +66,8 @@ class Interrupts:
         self._ask(self._engine.pause(self._run_id, why="Ctrl-C"))
 
     def _cancel(self) -> None:
-        self._tell("\ncancelling: calls are told to stop, and what cleans up still runs; once more ends it at once")
+        more = "; press Ctrl-C again to end it where it stands" if self.count else ""
+        self._tell(f"\ncancelling: calls are told to stop, and what cleans up still runs{more}")
         if self._terminal is not None:
             self._terminal.give_up()
         self._ask(self._engine.cancel(self._run_id, why="Ctrl-C" if self.count else "SIGTERM"))

@@ -7,14 +7,16 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Annotated, Any, Concatenate, Final, ParamSpec
+from typing import TYPE_CHECKING, Annotated, Any, Concatenate, Final, ParamSpec
 
 import typer
 
 from fsm_agent.cli.output import Output
-from fsm_agent.cli.session import Session
 from fsm_agent.cli.settings import Settings, load_settings, log_format, log_level, workers_of
 from fsm_agent.cli.teller import Teller
+
+if TYPE_CHECKING:
+    from fsm_agent.cli.session import Session
 
 P = ParamSpec("P")
 
@@ -76,6 +78,8 @@ class Call:
 
     def session(self) -> Session:
         """All that a command works with. Raises UsageError for settings that make no sense."""
+        from fsm_agent.cli.session import Session  # noqa: PLC0415 - help and version do not wait for the engine
+
         settings = load_settings(self.given.settings(), os.environ, PYPROJECT)
         self.teller.debug = bool(settings.debug)
         return Session(settings, self.output, self.given.json)

@@ -71,7 +71,7 @@ class Output:
         is_utf8 = (getattr(self.out, "encoding", None) or "utf-8").lower().replace("-", "") == "utf8"
         self.write(self.out, to_json(value, ascii_only=not is_utf8) + "\n")
 
-    def bytes(self, content: bytes) -> None:
+    def raw(self, content: bytes) -> None:
         """A file's content, as it is."""
         self.flush()
         buffer = getattr(self.out, "buffer", None)

@@ -2,64 +2,54 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from fsm_agent.core.events import Trigger
 
 
-@dataclass(frozen=True, slots=True)
-class Fire:
+class Fire(msgspec.Struct, frozen=True, gc=False):
     """A trigger of the machine is due."""
 
     trigger: Trigger
 
 
-@dataclass(frozen=True, slots=True)
-class MakePlan:
+class MakePlan(msgspec.Struct, frozen=True, gc=False):
     """A plan is wanted."""
 
 
-@dataclass(frozen=True, slots=True)
-class AskAboutPlan:
+class AskAboutPlan(msgspec.Struct, frozen=True, gc=False):
     """A person must agree to the plan."""
 
 
-@dataclass(frozen=True, slots=True)
-class AskAboutFailure:
+class AskAboutFailure(msgspec.Struct, frozen=True, gc=False):
     """A task failed, and its recovery is to ask a person."""
 
     place: int
 
 
-@dataclass(frozen=True, slots=True)
-class Begin:
+class Begin(msgspec.Struct, frozen=True, gc=False):
     """It is this task's turn."""
 
     place: int
 
 
-@dataclass(frozen=True, slots=True)
-class StopCalls:
+class StopCalls(msgspec.Struct, frozen=True, gc=False):
     """All calls under way are to be cancelled."""
 
 
-@dataclass(frozen=True, slots=True)
-class Judge:
+class Judge(msgspec.Struct, frozen=True, gc=False):
     """All is settled: the criteria and the output are to be evaluated."""
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
+class Wait(msgspec.Struct, frozen=True, gc=False):
     """Nothing to do before something happens."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rest:
+class Rest(msgspec.Struct, frozen=True, gc=False):
     """The run is paused: nothing to do before someone resumes it."""
 
 
-@dataclass(frozen=True, slots=True)
-class End:
+class End(msgspec.Struct, frozen=True, gc=False):
     """The run is over."""
 
 

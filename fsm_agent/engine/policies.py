@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from fsm_agent.plan.catalog import SkillSpec
+from fsm_agent.plan.catalog import SkillPolicy, SkillSpec
 from fsm_agent.plan.compiled import CompiledTask
-from fsm_agent.plan.model import Task
-from fsm_agent.plan.policy import Policy, policy_of
+from fsm_agent.plan.policy import Policy, effective_policy, policy_of
 from fsm_agent.skills.skill import Skill
 
-_SILENT = Task(id="any task without words of its own")
+_SILENT = SkillPolicy()
+"""A task without words of its own."""
 
 
 class Policies:
@@ -25,5 +25,8 @@ class Policies:
             return policy_of(task.task, skill.spec)
         known = self._of_skill.get(skill.spec.name)
         if known is None or known[0] is not skill.spec:
-            known = self._of_skill[skill.spec.name] = (skill.spec, policy_of(_SILENT, skill.spec))
+            known = self._of_skill[skill.spec.name] = (
+                skill.spec,
+                effective_policy(_SILENT, skill.spec.policy, idempotent=skill.spec.idempotent),
+            )
         return known[1]

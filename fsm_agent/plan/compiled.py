@@ -45,7 +45,7 @@ class CompiledTask:
     skill: str | None
     """The skill that does it; None for a decision, and where a catalog of any skill does not know which."""
     risk: Risk
-    """The greater of its own risk and its skill's."""
+    """The greatest of its own risk, its skill's, and that of a skill that may stand in for it."""
     needs_approval: bool
     """Whether a person must agree before it runs, as far as the plan and the skill say."""
     parameters: Template
@@ -137,10 +137,9 @@ def writes_of(task: Task | None, spec: SkillSpec | None) -> Sequence[str]:
     return (spec.writes or ()) if spec is not None else ()
 
 
-def risk_of(task: Task, spec: SkillSpec | None) -> Risk:
-    """How risky a task is: a plan can raise its skill's risk, not lower it."""
-    own, floor = task.risk_level or "low", spec.risk if spec is not None else "low"
-    return max(own, floor, key=_RISKS.index)
+def risk_of(task: Task, specs: Iterable[SkillSpec]) -> Risk:
+    """How risky a task is: a plan can raise the risk of its skills, not lower it."""
+    return max([task.risk_level or "low", *(spec.risk for spec in specs)], key=_RISKS.index)
 
 
 def needs_approval(task: Task, risk: Risk, plan: Plan) -> bool:
@@ -183,7 +182,7 @@ class _Compiler:
 
     def _task(self, task: Task, place: int) -> CompiledTask:
         doer = self.doers[place]
-        risk = risk_of(task, self.catalog.skills.get(doer.skill) if doer.skill is not None else None)
+        risk = risk_of(task, self._specs_of(task, doer))
         verification = self._of_task(task.verification, place, "verification", with_result=not doer.is_decision)
         return CompiledTask(
             task,
@@ -197,6 +196,14 @@ class _Compiler:
             verification if doer.is_decision else None,
             _has_policy(task),
         )
+
+    def _specs_of(self, task: Task, doer: Doer) -> list[SkillSpec]:
+        """The skills that may be called for a task: its own, and the one of its fallback, else of its skill's."""
+        skills = self.catalog.skills
+        spec = skills.get(doer.skill) if doer.skill is not None else None
+        fallback = task.fallback or (spec.policy.fallback if spec is not None else None)
+        stand_in = skills.get(fallback.skill) if fallback is not None and fallback.skill is not None else None
+        return [each for each in (spec, stand_in) if each is not None]
 
     def _criterion(self, item: Any, place: int) -> CompiledCriterion:
         if isinstance(item, str):

@@ -182,12 +182,13 @@ class _Builder:
         for number, members in enumerate(graph.components):
             for place in members:
                 graph.component_of[place] = number
+        jumpers: dict[int, list[int]] = {}
         for place in range(self.size):
             graph.success_back[place] = _jumps(graph, place, graph.on_success[place])
             graph.failure_back[place] = _jumps(graph, place, graph.on_failure[place])
             if graph.success_back[place] or graph.failure_back[place]:
-                loop = graph.component_of[place]
-                graph.jumpers[loop] = (*graph.jumpers.get(loop, ()), place)
+                jumpers.setdefault(graph.component_of[place], []).append(place)
+        graph.jumpers.update((loop, tuple(places)) for loop, places in jumpers.items())
 
     def _link(self, graph: Graph) -> None:
         for edge in graph.edges():

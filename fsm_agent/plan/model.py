@@ -35,8 +35,8 @@ class Model(BaseModel):
         extra="forbid",
         frozen=True,
         strict=True,
-        use_attribute_docstrings=True,
         validate_default=False,
+        defer_build=True,  # building the validators takes longer than all the rest of an import
         allow_inf_nan=False,
     )
 

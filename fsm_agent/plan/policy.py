@@ -33,7 +33,7 @@ ANY_EXCEPTION = "Exception"
 IDEMPOTENT_RETRY_ON = (ANY_EXCEPTION, "timeout", "reported")
 """What an idempotent skill is tried again for where nobody says otherwise."""
 
-_ENGINE_BACKOFF = Backoff()
+_ENGINE_BACKOFF = Backoff.model_construct()  # its defaults; checking them would build pydantic's validators at import
 T = TypeVar("T")
 
 

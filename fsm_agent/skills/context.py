@@ -143,6 +143,3 @@ def _loggable(value: Any) -> Any:
         return to_plain(value)
     except NotJson:
         return f"<{type(value).__name__}>"  # a line in a log must not fail the work it tells of
-
-
-ContextFactory = Callable[[], SkillContext]

@@ -12,10 +12,9 @@ import traceback
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fsm_agent.errors import BadSkill, SkillLoadError
 from fsm_agent.skills.declaration import declaration_of
@@ -23,6 +22,9 @@ from fsm_agent.skills.importing import SkillPackage, import_afresh
 from fsm_agent.skills.outcomes import describe
 from fsm_agent.skills.signature import Function
 from fsm_agent.skills.skill import Skill, build_skills
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 ENTRY_POINTS = "fsm_agent.skills"
 """The group in which an installed package announces skills: functions, or modules or lists of them."""
@@ -98,6 +100,8 @@ def read_source(source: Source, *, again: bool = False) -> list[Unit]:
             load = import_afresh if again else importlib.import_module
             return [_unit(name, lambda: declared_in(load(name)))]
         case EntryPointSource():
+            from importlib.metadata import entry_points  # noqa: PLC0415 - it is slow to import, and rarely wanted
+
             found = entry_points(group=ENTRY_POINTS)
             return [_read_entry_point(each) for each in sorted(found, key=lambda each: (each.name, each.value))]
 

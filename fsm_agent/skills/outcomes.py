@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from datetime import UTC
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 import msgspec
@@ -134,6 +133,8 @@ def parse_retry_after(wish: object, now: float) -> float | None:
 
 
 def _seconds_until(date: str, now: float) -> float:
+    from email.utils import parsedate_to_datetime  # noqa: PLC0415 - a slow import, and hardly any server sends a date
+
     try:
         moment = parsedate_to_datetime(date)
     except (ValueError, TypeError, IndexError, OverflowError):

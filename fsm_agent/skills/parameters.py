@@ -13,7 +13,7 @@ from pydantic_core.core_schema import ErrorType
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
 from fsm_agent.errors import BadParameters, BadSkill, NotJson
-from fsm_agent.jsonable import to_plain
+from fsm_agent.jsonable import copy_plain, to_plain
 from fsm_agent.plan.findings import field_of
 from fsm_agent.plan.nearness import near
 from fsm_agent.skills.signature import Parameter, Signature
@@ -60,10 +60,13 @@ class Parameters:
             raise BadSkill(f"skill {skill!r}: a parameter cannot have an alias", hint="name the parameter itself so")
 
     def validate(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The keyword arguments for a call, as their types want them. Raises BadParameters, without values."""
+        """The keyword arguments for a call, as their types want them, sharing nothing with what is given.
+
+        Raises BadParameters, without values.
+        """
         problems: list[Problem] = []
         try:
-            return cast("dict[str, Any]", self._validate(given))
+            return cast("dict[str, Any]", self._validate(copy_plain(given if type(given) is dict else dict(given))))
         except ValidationError as error:
             problems = self._explain(error, given)
         except Exception as error:  # noqa: BLE001 - a check of the author's that fails refuses

@@ -116,17 +116,15 @@ def safe_execute(  # noqa: PLR0913 - the keywords are what an author can say, on
     `reported`. `fallback` is a value, or a function that takes the same arguments (or none);
     `{"value": None}` is the value None. `clock`, `sleep` and `random` are for tests.
     """
-    if function is not None:
-        return safe_execute()(function)
     words = policy_words("safe_execute", timeout=timeout, max_retries=max_retries, retry_on=retry_on, backoff=backoff)
     tools = _Tools(clock or SystemClock(), random or system_random(), sleep)
 
-    def decorate(function: Function) -> Function:
-        _check(function)
-        stand_in, value = _fallback(function, fallback)
-        return _wrapped(Safe(function, words, bool(idempotent), stand_in, value), tools)
+    def decorate(bare: Function) -> Function:
+        _check(bare)
+        stand_in, value = _fallback(bare, fallback)
+        return _wrapped(Safe(bare, words, bool(idempotent), stand_in, value), tools)
 
-    return decorate
+    return decorate if function is None else decorate(function)
 
 
 def attempts(name: str, safe: Safe, policy: Policy, clock: Clock, random: RandomSource) -> Generator[Step, Answer, Any]:

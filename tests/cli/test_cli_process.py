@@ -120,3 +120,10 @@ def test_the_program_and_the_module_are_the_same(project: Project) -> None:
     done = subprocess.run([sys.executable, "-c", code], env=clean_environment(), capture_output=True, check=False)
     assert (done.returncode, json.loads(done.stdout)["value"]) == (0, 2)
     assert project.run("eval", "1 + 1", "--json").document["value"] == 2
+
+
+def test_the_version_does_not_wait_for_the_engine() -> None:
+    called = "import sys; from fsm_agent.cli.main import execute; execute(['--version'])"
+    code = f"{called}; print('fsm_agent.api' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], env=clean_environment(), capture_output=True, check=True)
+    assert done.stdout.decode().splitlines()[1:] == ["False"]

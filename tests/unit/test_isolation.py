@@ -29,8 +29,10 @@ def run(main: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
     return asyncio.run(main())
 
 
-async def call_async(function: Callable[..., Any], timeout: float | None = 5.0, **kwargs: Any) -> Any:
-    return await call(function, kwargs, is_async=True, timeout=timeout, clock=CLOCK, grace=GRACE)
+async def call_async(
+    function: Callable[..., Any], timeout: float | None = 5.0, *, grace: float = GRACE, **kwargs: Any
+) -> Any:
+    return await call(function, kwargs, is_async=True, timeout=timeout, clock=CLOCK, grace=grace)
 
 
 async def call_sync(function: Callable[..., Any], timeout: float | None = 5.0, **kwargs: Any) -> Any:
@@ -98,8 +100,8 @@ def test_f01_a_sync_function_is_timed_out_and_abandoned_in_time() -> None:
         other = asyncio.create_task(sleep_async(0.05))
         began = time.monotonic()
         with pytest.raises(CallTimeout) as caught:
-            await call_sync(sleep_sync, 0.2, seconds=1.0)
-        assert 0.15 < time.monotonic() - began < 0.8
+            await call_sync(sleep_sync, 0.2, seconds=5)
+        assert 0.15 < time.monotonic() - began < 3
         assert caught.value.abandoned
         assert other.done()
 
@@ -118,8 +120,8 @@ def test_f01_b_an_async_function_is_timed_out_and_cancelled_in_time() -> None:
     async def main() -> None:
         began = time.monotonic()
         with pytest.raises(CallTimeout) as caught:
-            await call_async(tidy, 0.2)
-        assert 0.15 < time.monotonic() - began < 0.8
+            await call_async(tidy, 0.2, grace=5)
+        assert 0.15 < time.monotonic() - began < 5
         assert not caught.value.abandoned
         assert ended == ["tidied up"]
 
@@ -151,11 +153,11 @@ def test_a_late_error_is_a_timeout_too() -> None:
 
 def test_time_spent_waiting_behind_a_blocker_is_not_counted() -> None:
     async def blocking() -> None:
-        time.sleep(0.3)
+        time.sleep(0.6)
 
     async def main() -> str:
         blocker = asyncio.create_task(call_async(blocking, 5.0))
-        victim = asyncio.create_task(call_async(sleep_async, 0.2, seconds=0.01))
+        victim = asyncio.create_task(call_async(sleep_async, 0.5, seconds=0.01))
         await blocker
         return await victim
 
@@ -166,10 +168,9 @@ def test_a_function_that_swallows_its_cancellation_is_abandoned_after_the_grace(
     async def main() -> None:
         began = time.monotonic()
         with pytest.raises(CallTimeout) as caught:
-            await call_async(stubborn, 0.05, seconds=0.4)
-        assert time.monotonic() - began < 0.3
+            await call_async(stubborn, 0.05, seconds=30)
+        assert time.monotonic() - began < 5
         assert caught.value.abandoned
-        await asyncio.sleep(0.4)  # what it comes to is dropped
 
     run(main)
 
@@ -199,7 +200,7 @@ def test_a_function_that_returns_during_the_grace_is_a_timeout_and_not_abandoned
 
     async def main() -> None:
         with pytest.raises(CallTimeout) as caught:
-            await call_async(slow_to_go, 0.05)
+            await call_async(slow_to_go, 0.05, grace=5)
         assert not caught.value.abandoned
 
     run(main)
@@ -216,7 +217,7 @@ def test_cancelling_the_caller_cancels_an_async_function_and_waits_for_its_end()
             ended.append("tidied up")
 
     async def main() -> None:
-        task = asyncio.create_task(call_async(tidy, None))
+        task = asyncio.create_task(call_async(tidy, None, grace=5))
         await asyncio.sleep(0.01)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -229,7 +230,7 @@ def test_cancelling_the_caller_cancels_an_async_function_and_waits_for_its_end()
 @pytest.mark.parametrize("cancels", [1, 2])
 def test_cancelling_the_caller_abandons_a_stubborn_function(cancels: int) -> None:
     async def main() -> None:
-        task = asyncio.create_task(call_async(stubborn, None, seconds=0.5))
+        task = asyncio.create_task(call_async(stubborn, None, seconds=30))
         await asyncio.sleep(0.01)
         began = time.monotonic()
         for _ in range(cancels):
@@ -237,20 +238,20 @@ def test_cancelling_the_caller_abandons_a_stubborn_function(cancels: int) -> Non
             await asyncio.sleep(0)
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert time.monotonic() - began < 0.3
+        assert time.monotonic() - began < 5
 
     run(main)
 
 
 def test_cancelling_the_caller_abandons_a_thread_at_once() -> None:
     async def main() -> None:
-        task = asyncio.create_task(call_sync(sleep_sync, None, seconds=0.5))
+        task = asyncio.create_task(call_sync(sleep_sync, None, seconds=5))
         await asyncio.sleep(0.05)
         began = time.monotonic()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert time.monotonic() - began < 0.2
+        assert time.monotonic() - began < 3
 
     run(main)
 
@@ -371,10 +372,10 @@ def test_work_that_comes_as_threads_end_is_always_done() -> None:
 
 def test_hung_threads_hold_up_nobody() -> None:
     async def main() -> None:
-        hung = [asyncio.create_task(call_sync(sleep_sync, 0.05, seconds=0.6)) for _ in range(40)]
+        hung = [asyncio.create_task(call_sync(sleep_sync, 0.05, seconds=5)) for _ in range(40)]
         began = time.monotonic()
         assert await call_sync(sleep_sync, 5.0, seconds=0) == "slept"
-        assert time.monotonic() - began < 0.5
+        assert time.monotonic() - began < 3
         results = await asyncio.gather(*hung, return_exceptions=True)
         assert all(isinstance(result, CallTimeout) for result in results)
 
@@ -438,6 +439,6 @@ def test_a_blocking_call_returns_and_raises_what_the_function_does() -> None:
 def test_a_blocking_call_is_timed_out_in_time() -> None:
     began = time.monotonic()
     with pytest.raises(CallTimeout) as caught:
-        call_blocking(lambda: time.sleep(0.5), timeout=0.05, clock=CLOCK)
+        call_blocking(lambda: time.sleep(5), timeout=0.05, clock=CLOCK)
     assert caught.value.abandoned
-    assert time.monotonic() - began < 0.4
+    assert time.monotonic() - began < 3
