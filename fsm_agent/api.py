@@ -82,7 +82,7 @@ class PlannerEngine:
         random: RandomSource | None = None,
         ids: Callable[[], str] | None = None,
     ) -> None:
-        self.skills = skills if isinstance(skills, SkillRegistry) else SkillRegistry(skills)
+        self.skills = skills if isinstance(skills, SkillRegistry) else SkillRegistry(skills, clock=clock)
         self._planner = planner
         self._workers = dict(workers or {})
         self._default_skill = default_skill

@@ -149,8 +149,7 @@ class Driver:
             finally:
                 self._waiter = None
         if self._fault is not None:
-            fault, self._fault = self._fault, None
-            raise fault
+            raise self._fault
 
     def _resting(self) -> bool:
         """Whether the run is over, or waits for somebody to resume it."""
@@ -274,6 +273,11 @@ class Driver:
         """A visit is over."""
         self._inbox.append((self.clock.monotonic(), outcome.place, outcome))
         self.wake()
+
+    @property
+    def faulty(self) -> bool:
+        """Whether something is wrong in the engine itself: nothing more can be made of the run."""
+        return self._fault is not None
 
     def failed(self, fault: BaseException) -> None:
         """Something is wrong in the engine itself: the run cannot go on."""

@@ -61,7 +61,7 @@ class Handle:
     async def _cancel(self) -> None:
         """Whoever drives is leaving: the run is cancelled, with its finalizers. A second time it is just dropped."""
         try:
-            if not self.run.final:
+            if not (self.run.final or self.driver.faulty):
                 if not self.run.cancel_asked:
                     self.driver.record(CancelAsked(why="the task that drove the run was cancelled"))
                 await self.driver.drive()

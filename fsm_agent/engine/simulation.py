@@ -82,6 +82,7 @@ class Simulation:
         self._compiled = compiled
         self._outcomes = outcomes
         self._inputs = dict(inputs or {})
+        self._secrets = tuple(name for name in self._inputs if compiled.plan.inputs[name].secret)
         self._evaluator = Evaluator()
         self._record(ev.RunStarted(goal=goal))
 
@@ -105,13 +106,18 @@ class Simulation:
             case Begin(place):
                 self._begin(place)
             case MakePlan():
-                self._record(ev.PlanAdopted(version=1, digest="", inputs=self._inputs))
+                self._adopt()
             case Judge():
                 self._record(judge_criteria(self.run, self._evaluator))
             case AskAboutFailure(place):
                 self._ask(place)
             case _:
                 raise AssertionError(f"a simulated run has nothing to wait for: {command}")
+
+    def _adopt(self) -> None:
+        self.run.secrets = {name: self._inputs[name] for name in self._secrets}
+        known = {name: value for name, value in self._inputs.items() if name not in self._secrets}
+        self._record(ev.PlanAdopted(version=1, digest="", inputs=known, secrets=self._secrets))
 
     def _ask(self, place: int) -> None:
         node, task = self.run.schedule.nodes[place], self._compiled.graph.ids[place]

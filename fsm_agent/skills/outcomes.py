@@ -86,7 +86,7 @@ def failure_of(error: BaseException, attempt: int, now: float) -> Failure:
         if isinstance(error, kind_of_error):
             return Failure(kind, None, describe(error), attempt)
     classes = tuple(base.__name__ for base in type(error).__mro__[:-1] if base is not BaseException)
-    return Failure("exception", classes[0], describe(error), attempt, classes, retry_after_of(error, now))
+    return Failure("exception", type(error).__name__, describe(error), attempt, classes, retry_after_of(error, now))
 
 
 def reported_failure(report: Reported, attempt: int) -> Failure:
