@@ -53,7 +53,7 @@ class Schedule:
             for place in range(len(graph.ids))
         ]
         self.unsettled = len(self.nodes)
-        self._gates = LoopGates(graph)
+        self._gates = LoopGates(graph) if graph.jumpers else None
         self._holds: list[_Hold] = []
         self._touched: set[int] = set()
         self._checks: list[int] = []
@@ -141,7 +141,7 @@ class Schedule:
         self._touched.add(place)
         self._decide_edges(node)
         self._count(node, +1)
-        if self.graph.jumpers:
+        if self._gates is not None:
             self._checks.extend(self._gates.settled(place))
 
     def _decide_edges(self, node: Node) -> None:
@@ -214,10 +214,16 @@ class Schedule:
             return
         if isinstance(verdict, str):
             self._settle(place, "SKIPPED", verdict)
-        elif not node.soft_pending and not self._gates.closed(place) and not self._held(place):
+        elif not (node.soft_pending or self._closed(place)):
             node.status = "READY"
             self._touched.add(place)
             self.turns.add(place)
+
+    def _closed(self, place: int) -> bool:
+        """Whether a loop before the task may still jump, or a jump's running tasks are waited for."""
+        if self._gates is not None and self._gates.closed(place):
+            return True
+        return bool(self._holds) and self._held(place)
 
     def _join(self, node: Node) -> Literal[True] | SkipReason | None:
         """True: the join holds. A reason: it cannot hold any more. None: not yet known."""
@@ -285,7 +291,8 @@ class Schedule:
         graph, place = self.graph, node.place
         self.unsettled += 1
         self._count(node, -1)
-        self._gates.unsettled(place)
+        if self._gates is not None:
+            self._gates.unsettled(place)
         for state, target, back in (
             (node.success_edge, graph.on_success[place], graph.success_back[place]),
             (node.failure_edge, graph.on_failure[place], graph.failure_back[place]),

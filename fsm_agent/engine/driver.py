@@ -8,7 +8,6 @@ For a stream it is the consumer who takes it on, command by command.
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Iterable
 from typing import Any
 
@@ -59,6 +58,12 @@ _LOOKS = 16
 class Driver:
     """One run under way."""
 
+    __slots__ = (
+        "_acceptor", "_append", "_approver", "_approving", "_busy", "_evaluators", "_fault", "_inbox", "_planning",
+        "_policies", "_reacting", "_times", "_turns", "_visits", "_waiter", "cancel_grace", "clock", "journal",
+        "listeners", "random", "run", "secrets",
+    )  # fmt: skip
+
     def __init__(
         self,
         run: Run,
@@ -86,7 +91,7 @@ class Driver:
         self._times = Timekeeper(run, self.clock)
         self._policies = Policies()
         self._visits: dict[int, Visit] = {}
-        self._inbox: deque[tuple[float, int, Outcome]] = deque()
+        self._inbox: list[tuple[float, int, Outcome]] = []
         self._waiter: asyncio.Future[None] | None = None
         self._reacting = False
         self._busy = False
@@ -252,8 +257,7 @@ class Driver:
 
     def _take_in(self) -> None:
         """Judge what has finished, in the order of finishing; ties by place in the plan."""
-        arrived = list(self._inbox)
-        self._inbox.clear()
+        arrived, self._inbox = self._inbox, []
         if len(arrived) > 1:
             arrived.sort(key=lambda item: item[:2])
         for _, place, outcome in arrived:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections import deque
 from collections.abc import Callable, Iterable
 
 from fsm_agent.core.events import Event
@@ -23,7 +22,7 @@ class Listeners:
         self._listeners = list(listeners)
         self.any = bool(self._listeners)
         """Whether there is anyone to tell."""
-        self._waiting: deque[Event] = deque()
+        self._waiting: list[Event] = []
         self._telling = False
 
     def add(self, listener: Listener) -> None:
@@ -39,7 +38,7 @@ class Listeners:
         self._telling = True
         try:
             while self._waiting:
-                told = self._waiting.popleft()
+                told = self._waiting.pop(0)
                 for listener in self._listeners:
                     _tell(listener, told)
         finally:

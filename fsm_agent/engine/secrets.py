@@ -7,6 +7,8 @@ from typing import Any
 
 from fsm_agent.redaction import Redactor
 
+_NO_SECRETS = Redactor()
+
 
 class Secrets:
     """Takes the secrets of one run out of what is recorded. Without secret inputs, well-known names still count."""
@@ -14,7 +16,7 @@ class Secrets:
     __slots__ = ("_redactor",)
 
     def __init__(self) -> None:
-        self._redactor = Redactor()
+        self._redactor = _NO_SECRETS
 
     def keep(self, secrets: Mapping[str, Any]) -> None:
         """From now on, these are to be kept."""

@@ -95,7 +95,7 @@ def shared_locks(events: list[Event], locks: dict[str, list[str]]) -> list[tuple
         if event.type == "task_started":
             found += [(task, other) for other in running if set(locks[task]) & set(locks[other])]
             running.add(task)
-        elif event.type == "task_evaluated":
+        elif event.type in ("task_evaluated", "visit_discarded"):
             running.discard(task)
     return found
 
