@@ -8,9 +8,9 @@ from __future__ import annotations
 import asyncio
 import random
 import time
+import weakref
 from collections.abc import Callable
 from typing import Protocol
-from weakref import WeakKeyDictionary
 
 
 class Timer(Protocol):
@@ -71,7 +71,8 @@ class SystemClock:
     """
 
     def __init__(self) -> None:
-        self._moments: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[int, set[_SharedTimer]]] = WeakKeyDictionary()
+        # The loop of the last call, with its moments; in one piece, for another thread may use another loop.
+        self._last: tuple[Callable[[], object], dict[int, set[_SharedTimer]]] = (_nothing, {})
 
     # The system's own functions, bare: they are called several times a task.
     now = staticmethod(time.time)
@@ -83,9 +84,10 @@ class SystemClock:
         if delay < LONG:
             return loop.call_later(delay, callback)
         number = int((loop.time() + delay) / GRAIN) + 1
-        moments = self._moments.get(loop)
-        if moments is None:
-            moments = self._moments[loop] = {}
+        last_loop, moments = self._last
+        if last_loop() is not loop:
+            moments = {}
+            self._last = (weakref.ref(loop), moments)
         moment = moments.get(number)
         if moment is None:
             moment = moments[number] = set()
@@ -97,6 +99,10 @@ class SystemClock:
     async def sleep(self, delay: float) -> None:
         """`asyncio.sleep`."""
         await asyncio.sleep(delay)
+
+
+def _nothing() -> None:
+    """No loop yet."""
 
 
 def _ring(moments: dict[int, set[_SharedTimer]], number: int) -> None:

@@ -36,7 +36,7 @@ class Approvals:
 
     open: dict[str, ApprovalAsked] = field(default_factory=dict)
     decided: dict[str, ApprovalDecided] = field(default_factory=dict)
-    handed_on: set[str] = field(default_factory=set)
+    handed_on: dict[str, None] = field(default_factory=dict)
     """Open ones that the approver callable left to a person."""
 
     def ask(self, event: ApprovalAsked) -> None:
@@ -46,7 +46,7 @@ class Approvals:
     def decide(self, event: ApprovalDecided) -> ApprovalAsked:
         """A question was answered; returns the question."""
         asked = self.open.pop(event.approval)
-        self.handed_on.discard(event.approval)
+        self.handed_on.pop(event.approval, None)
         self.decided[event.approval] = event
         return asked
 
@@ -54,7 +54,7 @@ class Approvals:
         """What was asked about a task is no longer wanted."""
         for key in [key for key, asked in self.open.items() if asked.task == task]:
             del self.open[key]
-            self.handed_on.discard(key)
+            self.handed_on.pop(key, None)
 
     def withdraw_all(self) -> list[str]:
         """Nothing is wanted any more. Returns the tasks that waited."""

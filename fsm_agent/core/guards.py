@@ -34,6 +34,10 @@ class Guarded(Protocol):
         """Something could be started now."""
 
     @property
+    def any_ready(self) -> bool:
+        """Some task is ready, whatever it waits for."""
+
+    @property
     def all_settled(self) -> bool:
         """Every task is settled."""
 
@@ -116,7 +120,7 @@ def is_stalled(run: Guarded) -> bool:
     """Nothing runs, can start, or waits, and yet a task is not settled. A bug of the engine, never of a plan."""
     if run.all_settled or run.waits_for_person or run.cancel_asked or run.pause_asked:
         return False
-    return run.quiet and not run.can_start
+    return run.quiet and not run.any_ready
 
 
 def replan_is_due(run: Guarded) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Any, Final, Literal
 
+import msgspec
+
 from fsm_agent.core.events import TaskError
 
 Status = Literal["PENDING", "READY", "RUNNING", "WAITING_APPROVAL", "SUCCEEDED", "FAILED", "SKIPPED"]
@@ -23,62 +25,36 @@ class EdgeState(IntEnum):
     DEAD = 2
 
 
-class Node:
+class Node(msgspec.Struct, gc=False):
     """The state of one task in one run. The first block is the schedule's, the second is what people ask for."""
 
-    __slots__ = (
-        "attempts",
-        "bad",
-        "data",
-        "error",
-        "failure_edge",
-        "fallback_used",
-        "false_decision",
-        "fired_in",
-        "forced",
-        "live_in",
-        "not_taken",
-        "passed",
-        "pending",
-        "place",
-        "reason",
-        "retried",
-        "soft_pending",
-        "status",
-        "succeeded",
-        "success_edge",
-        "verified",
-        "visits",
-    )
+    place: int
+    pending: int
+    """Dependencies that are not settled; of those that are, how many were good, bad, or not taken:"""
+    soft_pending: int
+    live_in: int
+    """Forward branch edges into it that are not dead."""
+    status: Status = "PENDING"
+    reason: SkipReason | None = None
+    success_edge: EdgeState = EdgeState.UNDECIDED
+    failure_edge: EdgeState = EdgeState.UNDECIDED
+    forced: bool = False
+    """A back edge jumped here: the task is active whatever its own edges say."""
+    fired_in: int = 0
+    """Forward branch edges into it that have fired."""
+    succeeded: int = 0
+    passed: int = 0
+    bad: int = 0
+    not_taken: int = 0
 
-    def __init__(self, place: int, dependencies: int, soft: int, branch_edges: int) -> None:
-        self.place = place
-        self.status: Status = "PENDING"
-        self.reason: SkipReason | None = None
-        self.success_edge = EdgeState.UNDECIDED
-        self.failure_edge = EdgeState.UNDECIDED
-        self.forced = False
-        """A back edge jumped here: the task is active whatever its own edges say."""
-        self.fired_in = 0
-        """Forward branch edges into it that have fired."""
-        self.live_in = branch_edges
-        """Forward branch edges into it that are not dead."""
-        self.pending = dependencies
-        """Dependencies that are not settled, and of those that are: how many were good, bad, or not taken."""
-        self.succeeded = 0
-        self.passed = 0
-        self.bad = 0
-        self.not_taken = 0
-        self.soft_pending = soft
-
-        self.visits = 0
-        self.attempts = 0
-        self.retried = 0
-        self.data: Any = None
-        self.error: TaskError | None = None
-        self.fallback_used = False
-        self.verified: bool | None = None
-        self.false_decision = False
+    visits: int = 0
+    attempts: int = 0
+    retried: int = 0
+    data: Any = None
+    error: TaskError | None = None
+    fallback_used: bool = False
+    verified: bool | None = None
+    false_decision: bool = False
 
     @property
     def settled(self) -> bool:

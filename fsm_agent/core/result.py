@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 if TYPE_CHECKING:
     from fsm_agent.core.run import Run
@@ -12,8 +13,7 @@ FORMAT = 1
 """The version of the JSON documents."""
 
 
-@dataclass(frozen=True, slots=True)
-class TaskResult:
+class TaskResult(msgspec.Struct, frozen=True, gc=False):
     """One task at the end (or so far). `attempts` counts all visits; `data` and `error` are the last visit's."""
 
     status: str
@@ -27,19 +27,17 @@ class TaskResult:
 
     def to_json(self) -> dict[str, Any]:
         """The same as plain data."""
-        return {name: getattr(self, name) for name in self.__slots__}
+        return {name: getattr(self, name) for name in self.__struct_fields__}
 
 
-@dataclass(frozen=True, slots=True)
-class RunVerdict:
+class RunVerdict(msgspec.Struct, frozen=True):
     """How a run ended: its outcome in one word, and why it did not complete."""
 
     outcome: str
     reason: dict[str, Any] | None
 
 
-@dataclass(frozen=True, slots=True)
-class RunResult:
+class RunResult(msgspec.Struct, frozen=True):
     """What came of a run.
 
     `outcome` is one of clean, handled_failures, failed, paused, cancelled. `reason` says why a run failed or was
@@ -66,7 +64,7 @@ class RunResult:
     coverage: float
     invalid_actions: float
     elapsed_s: float
-    not_run_finalizers: list[str] = field(default_factory=list)
+    not_run_finalizers: list[str] = []
     """Clean-up tasks that were left out: they need approval, or their visits are used up."""
 
     @property
@@ -77,7 +75,7 @@ class RunResult:
     def to_json(self) -> dict[str, Any]:
         """The document that the command line prints."""
         document: dict[str, Any] = {"format": FORMAT}
-        document.update({name: getattr(self, name) for name in self.__slots__})
+        document.update({name: getattr(self, name) for name in self.__struct_fields__})
         document["tasks"] = {task: result.to_json() for task, result in self.tasks.items()}
         document["trace"] = [list(entry) for entry in self.trace]
         return document

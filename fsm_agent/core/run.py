@@ -26,6 +26,9 @@ PlanSource = Callable[[str], CompiledPlan]
 """Gives the compiled plan of a digest."""
 
 
+_NO_GRANTS: frozenset[str] = frozenset()
+
+
 class Run:
     """One execution of a plan. Only `evolve` and `fire` change it."""
 
@@ -49,7 +52,7 @@ class Run:
         self.passed_guard: str | None = None
         self.seq = 0
         self.started: ev.RunStarted | None = None
-        self.grants: frozenset[str] = frozenset()
+        self.grants: frozenset[str] = _NO_GRANTS
         """The permissions that the run was granted."""
         self.secrets = secrets or {}
         self.inputs: dict[str, Any] = {}
@@ -108,6 +111,11 @@ class Run:
         if self.pause_asked or self.is_ending or not self.plan_version:
             return False
         return self.schedule.turns.next() >= 0
+
+    @property
+    def any_ready(self) -> bool:
+        """Some task is ready, whatever it waits for."""
+        return self.plan_version > 0 and self.schedule.turns.any_ready
 
     @property
     def all_settled(self) -> bool:
@@ -190,7 +198,8 @@ class Run:
 
     def _run_started(self, event: ev.RunStarted) -> None:
         self.started = event
-        self.grants = frozenset(event.grants)
+        if event.grants:
+            self.grants = frozenset(event.grants)
 
     def _plan_adopted(self, event: ev.PlanAdopted) -> None:
         compiled = self.compiled = self._plans(event.digest)
@@ -199,7 +208,7 @@ class Run:
         self.max_task_runs = plan.max_task_runs
         self.inputs = {**event.inputs, **self.secrets}
         most = self.started.max_parallel if self.started is not None else None
-        turns = Turns(plan.tasks, most or plan.limits.max_parallel)
+        turns = Turns(compiled.graph, most or plan.limits.max_parallel)
         self.running = turns.running
         self.schedule = Schedule(compiled.graph, turns)
         self.context = SharedContext({**event.inputs, **copy_plain(plan.context)}, plan.merge)
@@ -306,7 +315,7 @@ class Run:
                 self.to_ask.remove(place)
 
     def _approval_handed_on(self, event: ev.ApprovalHandedOn) -> None:
-        self.approvals.handed_on.add(event.approval)
+        self.approvals.handed_on[event.approval] = None
 
     def _approval_decided(self, event: ev.ApprovalDecided) -> None:
         asked = self.approvals.decide(event)

@@ -48,10 +48,7 @@ class Schedule:
         self.turns = turns
         self.withdrawn: list[int] = []
         """Tasks that waited for a person when a jump reset them: what was asked is no longer wanted."""
-        self.nodes = [
-            Node(place, len(graph.dependencies[place]), len(graph.soft[place]), len(graph.branch_sources[place]))
-            for place in range(len(graph.ids))
-        ]
+        self.nodes = [Node(*counts) for counts in graph.counts]
         self.unsettled = len(self.nodes)
         self._gates = LoopGates(graph) if graph.jumpers else None
         self._holds: list[_Hold] = []
@@ -61,7 +58,7 @@ class Schedule:
 
     def begin(self) -> None:
         """Make ready what has nothing to wait for."""
-        self._checks.extend(node.place for node in self.nodes if not node.pending and not node.soft_pending)
+        self._checks.extend(self.graph.starts)
         self._run_checks()
 
     def is_active(self, place: int) -> bool:
@@ -126,7 +123,7 @@ class Schedule:
         if source not in self.graph.reachable(target):
             self._settle(source, status, None)
         else:
-            self.nodes[source].forget()
+            self.nodes[source].status = "PENDING"  # it has not settled: it runs again
         self._reset(target)
         self._run_checks()
 

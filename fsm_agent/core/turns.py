@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from heapq import heappop, heappush
-from typing import Final
 
-from fsm_agent.plan.graph import NONE
-from fsm_agent.plan.model import Task
+from fsm_agent.plan.graph import NONE, Graph
 
-RANKS: Final = {"high": 0, "medium": 1, "low": 2}
+_NO_LOCKS: frozenset[str] = frozenset()
 
 
 class Turns:
@@ -20,16 +17,16 @@ class Turns:
 
     __slots__ = ("_locked", "_locks", "_parked", "_queue", "_ranks", "_size", "_waiting", "max_parallel", "running")
 
-    def __init__(self, tasks: Sequence[Task], max_parallel: int) -> None:
-        self._size = len(tasks)
-        self._ranks = [RANKS[task.priority] * self._size + place for place, task in enumerate(tasks)]
-        self._locks = {place: tuple(dict.fromkeys(task.locks)) for place, task in enumerate(tasks) if task.locks}
+    def __init__(self, graph: Graph, max_parallel: int) -> None:
+        self._size = len(graph.ids)
+        self._ranks = graph.ranks
+        self._locks = graph.locks
         self.max_parallel = max_parallel
         self.running: set[int] = set()
         self._waiting: set[int] = set()
         self._queue: list[int] = []
         self._parked: dict[str, list[int]] = {}
-        self._locked: set[str] = set()
+        self._locked: set[str] | frozenset[str] = set() if graph.locks else _NO_LOCKS
 
     @property
     def any_ready(self) -> bool:
@@ -59,15 +56,16 @@ class Turns:
         """The task runs: it takes a slot and its locks."""
         self._waiting.discard(place)
         self.running.add(place)
-        if place in self._locks:
+        if place in self._locks and isinstance(self._locked, set):
             self._locked.update(self._locks[place])
 
     def release(self, place: int) -> None:
         """The task runs no more."""
         self.running.discard(place)
-        for lock in self._locks.get(place, ()):
-            self._locked.discard(lock)
-            self._unpark(lock)
+        if isinstance(self._locked, set):
+            for lock in self._locks.get(place, ()):
+                self._locked.discard(lock)
+                self._unpark(lock)
 
     def next(self) -> int:
         """The ready task that could start now, or NONE."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fsm_agent.core.events import Event, Progress, TaskLogged
 from fsm_agent.jsonable import copy_plain, encode
-from fsm_agent.skills.context import SkillContext, TaskInfo
+from fsm_agent.skills.context import SkillContext
 
 if TYPE_CHECKING:
     from fsm_agent.engine.driver import Driver
@@ -31,7 +31,7 @@ def context_for(driver: Driver, visit: Visit, skill: Skill) -> SkillContext:
     run_id = driver.run.run_id
     return SkillContext(
         _Port(driver, visit),
-        TaskInfo(task.id, task.name, task.description, task.expected_output),
+        driver.task_info(visit.task),
         run_id=run_id,
         visit=visit.number,
         attempt=visit.attempts,
@@ -40,17 +40,22 @@ def context_for(driver: Driver, visit: Visit, skill: Skill) -> SkillContext:
     )
 
 
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
 class _Port:
     """What a context reads and tells. Telling may come from a thread: it is recorded on the event loop."""
 
-    __slots__ = ("_attempt", "_driver", "_loop", "_thread", "_visit")
+    __slots__ = ("_attempt", "_driver", "_visit")
 
     def __init__(self, driver: Driver, visit: Visit) -> None:
         self._driver = driver
         self._visit = visit
         self._attempt = visit.attempts
-        self._loop = asyncio.get_running_loop()
-        self._thread = threading.get_ident()
 
     def read(self, key: str, default: Any) -> Any:
         """The committed value as of the visit's start, as a fresh copy."""
@@ -82,13 +87,12 @@ class _Port:
         )
 
     def _tell(self, event: Event) -> None:
-        if threading.get_ident() == self._thread:
+        loop = self._driver.loop
+        if loop is _running_loop():
             self._record(event)
-        else:
-            try:
-                self._loop.call_soon_threadsafe(self._record, event)
-            except RuntimeError:  # the loop is closed: a thread that was left behind talks to nobody
-                return
+        elif loop is not None:
+            with suppress(RuntimeError):  # the loop is closed: a thread that was left behind talks to nobody
+                loop.call_soon_threadsafe(self._record, event)
 
     def _record(self, event: Event) -> None:
         if not self._driver.run.final and self._visit.attempts == self._attempt and self._visit.calling:

@@ -35,14 +35,14 @@ from fsm_agent.engine.contexts import context_for
 from fsm_agent.engine.judgement import judge_criteria
 from fsm_agent.engine.listening import Listener, Listeners
 from fsm_agent.engine.planning import Planning
-from fsm_agent.engine.policies import Policies
 from fsm_agent.engine.secrets import Secrets
 from fsm_agent.engine.services import Services
 from fsm_agent.engine.timekeeping import Timekeeper
 from fsm_agent.engine.turns import Ready, TurnTaker
 from fsm_agent.engine.visits import Visit
 from fsm_agent.journal.protocol import Journal
-from fsm_agent.skills.context import SkillContext
+from fsm_agent.plan.compiled import CompiledTask
+from fsm_agent.skills.context import SkillContext, TaskInfo
 from fsm_agent.skills.skill import Skill
 
 BREATH = 0.005
@@ -59,9 +59,9 @@ class Driver:
     """One run under way."""
 
     __slots__ = (
-        "_acceptor", "_append", "_approver", "_approving", "_busy", "_evaluators", "_fault", "_inbox", "_planning",
-        "_policies", "_reacting", "_times", "_turns", "_visits", "_waiter", "cancel_grace", "clock", "journal",
-        "listeners", "random", "run", "secrets",
+        "_acceptor", "_append", "_approver", "_approving", "_busy", "_evaluators", "_fault", "_inbox", "_now",
+        "_planning", "_policies", "_reacting", "_task_infos", "_times", "_turns", "_visits", "_waiter",
+        "cancel_grace", "clock", "journal", "listeners", "loop", "random", "run", "secrets",
     )  # fmt: skip
 
     def __init__(
@@ -89,12 +89,17 @@ class Driver:
         self._turns = TurnTaker(run, services, self.secrets, has_approver=approver is not None)
         self._acceptor = Acceptor(run, services)
         self._times = Timekeeper(run, self.clock)
-        self._policies = Policies()
+        self._policies = services.policies
+        self.loop: asyncio.AbstractEventLoop | None = None
+        """The event loop that the run is driven in."""
+        self._task_infos: dict[str, TaskInfo] | None = None
         self._visits: dict[int, Visit] = {}
         self._inbox: list[tuple[float, int, Outcome]] = []
         self._waiter: asyncio.Future[None] | None = None
         self._reacting = False
         self._busy = False
+        self._now = 0.0
+        """The time of day in the present reaction: what happens in one has one time."""
         self._fault: BaseException | None = None
 
     # Driving --------------------------------------------------------------------------------------------------------
@@ -102,6 +107,7 @@ class Driver:
     async def drive(self) -> None:
         """Go on until the run is over, or paused with nothing to do before someone resumes it."""
         self._reacting = True
+        self.loop = asyncio.get_running_loop()
         try:
             self._go_on()
             while not self._resting():
@@ -111,6 +117,7 @@ class Driver:
 
     async def step(self) -> bool:
         """One command; where there is none, wait for news. False once there is nothing more to do."""
+        self.loop = asyncio.get_running_loop()
         if self._turn():
             return True
         if self._resting():
@@ -128,6 +135,7 @@ class Driver:
     def _go_on(self) -> None:
         """Command after command, until there is something to wait for; now and then the loop gets a breath."""
         self._busy = True
+        self._now = self.clock.now()
         try:
             began = self.clock.monotonic()
             count = 0
@@ -140,6 +148,11 @@ class Driver:
             self._fault = fault
         finally:
             self._busy = False
+        if self.run.phase != "executing" or self._fault is not None:
+            self._tell_waiter()
+
+    def _tell_waiter(self) -> None:
+        """The reactor has nothing more to do, or cannot go on: whoever awaits the run may go on."""
         if (self._fault is not None or self._resting()) and self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
@@ -199,7 +212,8 @@ class Driver:
     def record(self, event: ev.Event) -> None:
         """An event becomes part of the run: the state evolves, the journal has it, listeners are told."""
         run = self.run
-        stamped = msgspec.structs.replace(event, seq=run.seq + 1, at=self.clock.now(), run_id=run.run_id)
+        at = self._now if self._busy else self.clock.now()
+        stamped = msgspec.structs.replace(event, seq=run.seq + 1, at=at, run_id=run.run_id)
         run.evolve(stamped)
         self._append(stamped)
         if self.listeners.any:
@@ -214,7 +228,7 @@ class Driver:
 
     def _fire(self, trigger: ev.Trigger) -> None:
         run = self.run
-        event = run.fire(trigger, run.seq + 1, self.clock.now())
+        event = run.fire(trigger, run.seq + 1, self._now if self._busy else self.clock.now())
         self._append(event)
         if self.listeners.any:
             self.listeners.tell(event)
@@ -286,8 +300,18 @@ class Driver:
     def failed(self, fault: BaseException) -> None:
         """Something is wrong in the engine itself: the run cannot go on."""
         self._fault = fault
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
+        self._tell_waiter()
+
+    def task_info(self, task: CompiledTask) -> TaskInfo:
+        """What a skill may know of its task."""
+        words = task.task
+        if self._task_infos is None:
+            self._task_infos = {}
+        known = self._task_infos.get(words.id)
+        if known is None:
+            known = TaskInfo(words.id, words.name, words.description, words.expected_output)
+            self._task_infos[words.id] = known
+        return known
 
     def context_for(self, visit: Visit, skill: Skill) -> SkillContext:
         """A context for one attempt."""

@@ -12,7 +12,7 @@ _SILENT = SkillPolicy()
 
 
 class Policies:
-    """A cache for one run. Most tasks leave everything to their skill's author."""
+    """A cache for one engine. Most tasks leave everything to their skill's author."""
 
     __slots__ = ("_of_skill",)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,32 +30,39 @@ class Handle:
 
     async def drive(self) -> RunResult:
         """Go on to the end or to a pause. Cancelling the awaiting task cancels the run, which still cleans up."""
-        async with self._driving():
-            await self.driver.drive()
-        return self.result()
-
-    async def steps(self) -> AsyncIterator[None]:
-        """Go on step by step; the same rules."""
-        async with self._driving():
-            while await self.driver.step():
-                yield None
-
-    @asynccontextmanager
-    async def _driving(self) -> AsyncIterator[None]:
-        if self.driven:
-            raise RunNotActive(f"run {self.run.run_id!r} is driven already", hint="use pause, cancel or decide")
-        self.driven = True
-        began = self.clock.monotonic()
+        began = self._begin()
         try:
-            yield
+            await self.driver.drive()
         except BaseException:
             await self._cancel()
             raise
         finally:
-            self.driven = False
-            self.elapsed += self.clock.monotonic() - began
-            if self.run.final:
-                self.driver.close()
+            self._end(began)
+        return self.result()
+
+    async def steps(self) -> AsyncIterator[None]:
+        """Go on step by step; the same rules."""
+        began = self._begin()
+        try:
+            while await self.driver.step():
+                yield None
+        except BaseException:
+            await self._cancel()
+            raise
+        finally:
+            self._end(began)
+
+    def _begin(self) -> float:
+        if self.driven:
+            raise RunNotActive(f"run {self.run.run_id!r} is driven already", hint="use pause, cancel or decide")
+        self.driven = True
+        return self.clock.monotonic()
+
+    def _end(self, began: float) -> None:
+        self.driven = False
+        self.elapsed += self.clock.monotonic() - began
+        if self.run.final:
+            self.driver.close()
 
     async def _cancel(self) -> None:
         """Whoever drives is leaving: the run is cancelled, with its finalizers. A second time it is just dropped."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from fsm_agent.clock import Clock, RandomSource
 from fsm_agent.engine.evaluators import Evaluators
+from fsm_agent.engine.policies import Policies
 from fsm_agent.skills.registry import SkillRegistry
 
 
@@ -17,3 +18,4 @@ class Services:
     clock: Clock
     random: RandomSource
     evaluators: Evaluators = field(default_factory=Evaluators)
+    policies: Policies = field(default_factory=Policies)

@@ -153,28 +153,29 @@ class Visit:
     def _ended(self, call: _Call, value: Any, error: BaseException | None) -> None:
         """A call is over. An error in here is the engine's own, and must not be lost in the event loop."""
         try:
-            self._look_at(call, value, error)
+            writes = self._close(call, error)
+            if self._dropped:
+                return
+            if call.cancelled:
+                self._finish(TaskError(CANCELLED, "cancelled with its run", attempt=self.attempts))
+            elif error is not None:
+                self._failed(call, self._failure_of(error))
+            else:
+                self._returned(call, value, writes)
         except Exception as fault:  # noqa: BLE001 - see above
             self._host.failed(fault)
 
-    def _look_at(self, call: _Call, value: Any, error: BaseException | None) -> None:
-        """The attempt is over: it can write nothing any more."""
+    def _close(self, call: _Call, error: BaseException | None) -> Mapping[str, Any]:
+        """The attempt is over: it can write nothing any more. Returns what it wrote."""
         self._call = None
         flight, call.flight = call.flight, None  # the two hold each other: nothing is left for the garbage collector
         writes = call.context.close() if call.context is not None else {}
-        if self._dropped:
-            return
-        if flight is not None and flight.abandoned:
+        if flight is not None and flight.abandoned and not self._dropped:
             why: Literal["timeout", "cancelled"] = "timeout" if isinstance(error, CallTimeout) else "cancelled"
             self._host.record(CallAbandoned(task=self.id, visit=self.number, attempt=self.attempts, why=why))
         elif isinstance(error, CallTimeout) and error.blocked:
             self._host.record(LoopBlocked(task=self.id, visit=self.number, seconds=round(error.blocked, 3)))
-        if call.cancelled:
-            self._finish(TaskError(CANCELLED, "cancelled with its run", attempt=self.attempts))
-        elif error is not None:
-            self._failed(call, self._failure_of(error))
-        else:
-            self._returned(call, value, writes)
+        return writes
 
     def _failure_of(self, error: BaseException) -> Failure:
         if isinstance(error, asyncio.CancelledError):

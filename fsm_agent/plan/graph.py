@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
-from typing import Literal
+from typing import Final, Literal
 
 from fsm_agent.plan.model import Plan, Task
 from fsm_agent.plan.walks import components, path_between, reach
 
 NONE = -1
 """No task."""
+
+RANKS: Final = {"high": 0, "medium": 1, "low": 2}
 
 JoinRule = Literal["all", "any", "all_done", "sequential"]
 EdgeKind = Literal["dependency", "implied", "soft", "on_success", "on_failure"]
@@ -68,6 +70,14 @@ class Graph:
     """Clean-up tasks, in the plan's order but after the finalizers that they depend on."""
     jumpers: dict[int, tuple[int, ...]] = field(default_factory=dict)
     """For each component that is a loop: its tasks with a back edge."""
+    counts: list[tuple[int, int, int, int]] = field(default_factory=list)
+    """For each task: its place, and how many dependencies, soft ones and forward branch edges lead to it."""
+    starts: list[int] = field(default_factory=list)
+    """Tasks that have no dependency of either kind."""
+    ranks: list[int] = field(default_factory=list)
+    """Whose turn comes first among ready tasks: by priority, then by place. `rank % size` is the place."""
+    locks: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    """The locks of the tasks that have any."""
     _reach: dict[int, frozenset[int]] = field(default_factory=dict)
 
     @staticmethod
@@ -146,6 +156,7 @@ class _Builder:
         )
         self._find_loops(graph)
         self._link(graph)
+        self._prepare_runs(graph)
         _find_order(graph)
         _find_no_exit(graph, self.tasks)
         if not graph.cycle:
@@ -200,6 +211,14 @@ class _Builder:
                 graph.branch_sources[edge.target].append(edge.source)
             if not edge.back:
                 graph.successors[edge.source].append(edge.target)
+
+    def _prepare_runs(self, graph: Graph) -> None:
+        """What each run needs at its start, and is the same for all of them."""
+        counts = zip(graph.dependencies, graph.soft, graph.branch_sources, strict=True)
+        graph.counts = [(place, *map(len, lists)) for place, lists in enumerate(counts)]  # type: ignore[misc] # three
+        graph.starts = [place for place, dependencies, soft, _ in graph.counts if not (dependencies or soft)]
+        graph.ranks = [RANKS[task.priority] * self.size + place for place, task in enumerate(self.tasks)]
+        graph.locks = {place: tuple(dict.fromkeys(task.locks)) for place, task in enumerate(self.tasks) if task.locks}
 
 
 def is_decision(task: Task, plan: Plan) -> bool:

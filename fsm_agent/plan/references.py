@@ -44,6 +44,8 @@ class Template:
 
         Raises ConditionError; its message begins with the path of the field.
         """
+        if type(self.root) is _Constant:
+            return copy_plain(self.root.value)
         return self.root.render(_Rendering(names, evaluator or Evaluator()))
 
 

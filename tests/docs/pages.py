@@ -4,7 +4,6 @@ A block may have a note: an HTML comment on the line right above it. These are a
 
     <!-- name: X -->          other blocks of the page may begin with this one
     <!-- setup: X -->         the block named X is run first
-    <!-- output of: C -->     the block is what the command C prints
     <!-- invalid: R R -->     the block is a plan with exactly these problems
     <!-- not run: why -->     the block cannot be run by a test
 
@@ -19,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 
-_NOTE = re.compile(r"<!-- (name|setup|output of|invalid|not run): (.+) -->")
+_NOTE = re.compile(r"<!-- (name|setup|invalid|not run): (.+) -->")
 _FILE = re.compile(r"# ([\w/-]+\.(?:yaml|json|py))")
 
 

@@ -24,6 +24,7 @@ class StandIn:
     just_settled: bool = False
     quiet: bool = False
     can_start: bool = True
+    any_ready: bool = True
     all_settled: bool = False
     cancel_asked: bool = False
     aborting: bool = False
