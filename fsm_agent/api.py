@@ -133,13 +133,13 @@ class PlannerEngine:
 
     async def pause(self, run_id: str, *, by: str | None = None, why: str | None = None) -> None:
         """Ask a live run to pause: what runs is let finish first. Returns at once."""
-        handle = self._runs.get(run_id)
+        handle = self._going(run_id)
         if handle.run.phase != "paused":
             handle.driver.tell(PauseAsked(by=by, why=why))
 
     async def cancel(self, run_id: str, *, by: str | None = None, why: str | None = None) -> None:
         """End a run. A live one is told, and ends within its grace time; a paused one is ended here and now."""
-        handle = self._runs.get(run_id)
+        handle = self._going(run_id)
         handle.driver.tell(CancelAsked(by=by, why=why))
         if not handle.driven and handle.run.phase == "paused":
             await self._drive(handle)
@@ -254,6 +254,13 @@ class PlannerEngine:
         if problems:
             raise InvalidPlan(problems)
         return prepared
+
+    def _going(self, run_id: str) -> Handle:
+        """A run in hand that is not over yet."""
+        handle = self._runs.get(run_id)
+        if handle.run.final:
+            raise RunNotActive(f"run {run_id!r} is over: it has {handle.run.phase}")
+        return handle
 
     async def _drive(self, handle: Handle) -> RunResult:
         try:

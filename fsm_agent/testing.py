@@ -20,7 +20,7 @@ from typing import Any
 
 from fsm_agent.plan.model import Plan
 from fsm_agent.planner.protocol import PlanRequest, Proposal
-from fsm_agent.skills.declaration import skill
+from fsm_agent.skills.declaration import ATTRIBUTE, declaration_of, skill
 from fsm_agent.skills.threads import THREADS
 
 __all__ = ["FixedRandom", "ScriptedPlanner", "ScriptedSkill", "SimulatedClock", "Takes"]
@@ -139,6 +139,11 @@ class ScriptedSkill:
             return await self._play(parameters)
 
         self.function = skill(name, **declaration)(scripted)
+        setattr(self, ATTRIBUTE, declaration_of(self.function))
+
+    async def __call__(self, **parameters: Any) -> Any:
+        """One call, as a skill."""
+        return await self._play(parameters)
 
     async def _play(self, parameters: dict[str, Any]) -> Any:
         self.calls.append(parameters)

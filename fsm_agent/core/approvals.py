@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from fsm_agent.core.events import ApprovalAsked, ApprovalDecided, ApprovalKind, Verdict
@@ -30,6 +31,10 @@ def approval_id(run_id: str, task: str | None, visit: int, item: int | None, dig
     return hashlib.sha256(encode([run_id, task, visit, item, digest])).hexdigest()[:12]
 
 
+def _moment(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
+
+
 @dataclass(slots=True)
 class Approvals:
     """The open and the decided approvals of one run."""
@@ -50,9 +55,9 @@ class Approvals:
         self.decided[event.approval] = event
         return asked
 
-    def withdraw(self, task: str) -> None:
-        """What was asked about a task is no longer wanted."""
-        for key in [key for key, asked in self.open.items() if asked.task == task]:
+    def withdraw(self, tasks: set[str]) -> None:
+        """What was asked about these tasks is no longer wanted."""
+        for key in [key for key, asked in self.open.items() if asked.task in tasks]:
             del self.open[key]
             self.handed_on.pop(key, None)
 
@@ -102,7 +107,7 @@ class Approvals:
         )
         if before is not None:
             raise DecisionRefused(
-                f"{name} was decided already: {before.decision} by {before.by or 'someone'}",
+                f"{name} was decided already: {before.decision} by {before.by or 'someone'} at {_moment(before.at)}",
                 hint="the first decision is final",
             )
         raise DecisionRefused(f"nothing waits for a decision about {name}")

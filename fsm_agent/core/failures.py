@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from fsm_agent.core.events import TaskError
 from fsm_agent.core.schedule import Schedule
 from fsm_agent.plan.compiled import CompiledPlan
 from fsm_agent.plan.graph import NONE
@@ -42,6 +43,17 @@ class Failures:
             return None
         used_up = self._schedule.nodes[target].visits >= self._compiled.tasks[target].task.max_visits
         return None if used_up else target
+
+    def error_of(self, place: int) -> TaskError:
+        """The failure of a task, and where a jump back was not taken because its target is used up, that as well."""
+        node, graph = self._schedule.nodes[place], self._graph
+        error = node.error or TaskError("verification", "the decision is false, and no branch is there for that")
+        target = graph.on_failure[place]
+        if target == NONE or not graph.failure_back[place] or self._erred_decision(place):
+            return error
+        used, most = self._schedule.nodes[target].visits, self._compiled.tasks[target].task.max_visits
+        jump = f"it does not jump back to {graph.ids[target]!r}, which has had {used} visits (max_visits: {most})"
+        return TaskError(error.kind, f"{error.message}; {jump}", error.type, error.attempt)
 
     def is_handled(self, place: int) -> bool:
         """Whether an edge of the plan takes the failure up (jumps aside)."""

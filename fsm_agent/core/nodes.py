@@ -72,26 +72,23 @@ class Node(msgspec.Struct, gc=False):
         return self.status == "SUCCEEDED" or self.reason in PASSES
 
     def forget(self) -> None:
-        """Back to PENDING, as if it had not run. Its counters of visits and calls stay."""
+        """Back to PENDING, as if it had not run. What its last visit came to stays on record, with its counters."""
         self.status = "PENDING"
         self.reason = None
         self.success_edge = EdgeState.UNDECIDED
         self.failure_edge = EdgeState.UNDECIDED
         self.forced = False
-        self.data = None
-        self.error = None
-        self.fallback_used = False
-        self.verified = None
         self.false_decision = False
 
     def result(self) -> dict[str, Any]:
-        """What expressions and later tasks see of it."""
-        done = self.status == "SUCCEEDED"
+        """What expressions and later tasks see of it: of a task that is reset, as if it had not run."""
+        ran = self.status in ("SUCCEEDED", "FAILED")
+        told = ran or self.reason == "optional"
         return {
             "status": self.status,
-            "success": done,
-            "data": self.data if self.status in ("SUCCEEDED", "FAILED") else None,
-            "error": self.error.to_json() if self.error else None,
-            "fallback_used": self.fallback_used,
-            "verified": self.verified,
+            "success": self.status == "SUCCEEDED",
+            "data": self.data if ran else None,
+            "error": self.error.to_json() if self.error and told else None,
+            "fallback_used": ran and self.fallback_used,
+            "verified": self.verified if ran else None,
         }

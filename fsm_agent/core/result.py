@@ -9,6 +9,9 @@ import msgspec
 if TYPE_CHECKING:
     from fsm_agent.core.run import Run
 
+_NOT_IN_JSON = ("not_run_finalizers",)
+"""The reason of the run names them in its message."""
+
 FORMAT = 1
 """The version of the JSON documents."""
 
@@ -75,7 +78,7 @@ class RunResult(msgspec.Struct, frozen=True):
     def to_json(self) -> dict[str, Any]:
         """The document that the command line prints."""
         document: dict[str, Any] = {"format": FORMAT}
-        document.update({name: getattr(self, name) for name in self.__struct_fields__})
+        document.update({name: getattr(self, name) for name in self.__struct_fields__ if name not in _NOT_IN_JSON})
         document["tasks"] = {task: result.to_json() for task, result in self.tasks.items()}
         document["trace"] = [list(entry) for entry in self.trace]
         return document
@@ -113,10 +116,17 @@ def verdict_of(run: Run) -> RunVerdict:
     if run.phase == "completed":
         return RunVerdict("handled_failures" if _had_trouble(run) else "clean", None)
     if run.phase == "cancelled":
-        return RunVerdict("cancelled", _reason("cancelled", None, "the run was cancelled"))
+        return RunVerdict("cancelled", _with_left_out(run, _reason("cancelled", None, "the run was cancelled")))
     if run.phase == "failed":
-        return RunVerdict("failed", _failure(run))
+        return RunVerdict("failed", _with_left_out(run, _failure(run)))
     return RunVerdict("paused", None)
+
+
+def _with_left_out(run: Run, reason: dict[str, Any]) -> dict[str, Any]:
+    if run.unrun_finalizers:
+        names = ", ".join(run.unrun_finalizers)
+        reason["message"] += f" (clean-up not run, for want of approval or visits: {names})"
+    return reason
 
 
 def _failure(run: Run) -> dict[str, Any]:
@@ -159,8 +169,7 @@ def _had_trouble(run: Run) -> bool:
     return any(
         (node.status == "FAILED" and not node.false_decision)
         or node.reason == "optional"
-        or node.fallback_used
-        or node.verified is False
+        or (node.status == "SUCCEEDED" and (node.fallback_used or node.verified is False))
         for node in run.schedule.nodes
     )
 

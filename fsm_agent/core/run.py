@@ -289,7 +289,6 @@ class Run:
 
     def _visit_refused(self, event: ev.VisitRefused) -> None:
         place = self.compiled.graph.index[event.task]
-        node = self.schedule.nodes[place]
         self._approved.pop(place, None)
         self.just_settled = True
         message = f"task {event.task!r} was due for visit {event.count + 1}; {event.setting} allows {event.count}"
@@ -297,8 +296,7 @@ class Run:
             message = (
                 f"task {event.task!r} was due for task run {event.count + 1}; {event.setting} allows {event.count}"
             )
-        node.error = ev.TaskError("limit", message)
-        self._recover(place, setting=event.setting, count=event.count)
+        self._recover(place, ev.TaskError("limit", message), event.setting, event.count)
 
     def _visit_discarded(self, event: ev.VisitDiscarded) -> None:
         place = self.compiled.graph.index[event.task]
@@ -377,6 +375,11 @@ class Run:
             self.ending = Ending("limit", "limit", None, message, event.setting, event.count)
             self._stop()
 
+    def _run_finished(self, event: ev.RunFinished) -> None:
+        if event.phase != self.phase:
+            detail = f"the record says that the run finished as {event.phase!r}"
+            raise IllegalTransition(self.phase, "run_finished", (), detail=detail)
+
     def _nothing(self, event: ev.Event) -> None:
         """A fact that changes nothing in the state."""
 
@@ -411,24 +414,29 @@ class Run:
         elif self.failures.is_handled(place):
             self.schedule.settle(place, "FAILED")
         else:
-            self._recover(place)
+            self._recover(place, self.failures.error_of(place))
 
-    def _recover(self, place: int, setting: str | None = None, count: int | None = None) -> None:
-        node = self.schedule.nodes[place]
-        error = node.error or ev.TaskError("verification", "the decision is false, and no branch is there for that")
+    def _recover(self, place: int, error: ev.TaskError, setting: str | None = None, count: int | None = None) -> None:
+        """A failure, or a visit that is refused by the limit `setting`, which no edge takes up."""
         recovery = "abort" if setting == "limits.max_task_runs" else self.failures.recovery(place)
         if recovery == "skip":
+            self._keep_limit(place, error, setting)
             self.schedule.settle(place, "SKIPPED", "optional")
         elif recovery == "pause":
+            self._keep_limit(place, error, setting)
             self.pause_asked = True
             self.schedule.wait(place)
             self.to_ask.append(place)
         elif setting is not None:
             self.ending = Ending("limit", "limit", self.compiled.graph.ids[place], error.message, setting, count)
-            node.error = None
             self._stop()
         else:
             self._abort(place, error)
+
+    def _keep_limit(self, place: int, error: ev.TaskError, setting: str | None) -> None:
+        """A task that a limit ends shows that, and not what its last visit came to."""
+        if setting is not None:
+            self.schedule.nodes[place].error = error
 
     def _abort(self, place: int, error: ev.TaskError) -> None:
         self.ending = Ending("abort", error.kind, self.compiled.graph.ids[place], error.message)
@@ -455,8 +463,15 @@ class Run:
 
     def _jump(self, place: int, target: int, status: Status) -> None:
         self.schedule.jump(place, target, status)
-        while self.schedule.withdrawn:
-            self.approvals.withdraw(self.compiled.graph.ids[self.schedule.withdrawn.pop()])
+        if self.approvals.open or self._approved or self.to_ask:
+            self._withdraw(self.schedule.reset)
+        self.schedule.reset.clear()
+
+    def _withdraw(self, reset: set[int]) -> None:
+        """What was asked or answered about tasks that run again does not count any more."""
+        self.approvals.withdraw({self.compiled.graph.ids[place] for place in reset})
+        self.to_ask = [place for place in self.to_ask if place not in reset]
+        self._approved = {place: asked for place, asked in self._approved.items() if place not in reset}
 
 
 _CHANGES: dict[type[ev.Event], Callable[[Run, Any], None]] = {
@@ -483,5 +498,5 @@ _CHANGES: dict[type[ev.Event], Callable[[Run, Any], None]] = {
     ev.Progress: Run._nothing,
     ev.TaskLogged: Run._nothing,
     ev.FilterApplied: Run._nothing,
-    ev.RunFinished: Run._nothing,
+    ev.RunFinished: Run._run_finished,
 }

@@ -38,16 +38,16 @@ class Schedule:
         "_touched",
         "graph",
         "nodes",
+        "reset",
         "turns",
         "unsettled",
-        "withdrawn",
     )
 
     def __init__(self, graph: Graph, turns: Turns) -> None:
         self.graph = graph
         self.turns = turns
-        self.withdrawn: list[int] = []
-        """Tasks that waited for a person when a jump reset them: what was asked is no longer wanted."""
+        self.reset: set[int] = set()
+        """Tasks that a jump has reset since this was last looked at: what people said about them does not count."""
         self.nodes = [Node(*counts) for counts in graph.counts]
         self.unsettled = len(self.nodes)
         self._gates = LoopGates(graph) if graph.jumpers else None
@@ -268,13 +268,12 @@ class Schedule:
             node = self.nodes[place]
             if node.status == "RUNNING":
                 running.add(place)
-            elif node.status == "WAITING_APPROVAL":
-                self.withdrawn.append(place)
             elif node.settled:
                 self._take_back(node)
             self.turns.drop(place)
             node.forget()
         self._touched -= touched
+        self.reset |= touched
         for hold in self._holds:
             running |= hold.running & members
         self.nodes[target].forced = True

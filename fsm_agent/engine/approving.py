@@ -59,6 +59,7 @@ class Approving:
         self._approver = approver
         self._flights: dict[str, Flight] = {}
         self._timers: dict[str, Timer] = {}
+        self._asking: dict[str, object] = {}
         self._closed = False
 
     # Questions ------------------------------------------------------------------------------------------------------
@@ -84,20 +85,22 @@ class Approving:
     def asked(self, event: ApprovalAsked) -> None:
         """A question was recorded: start its clock, and ask the approver if there is one."""
         clock = self._driver.clock
+        self._forget(event.approval)
         if event.expires_at is not None:
             wait = max(0.0, event.expires_at - clock.now())
             self._timers[event.approval] = clock.call_later(wait, partial(self._expire, event))
         if event.approver and self._approver is not None:
             request = self._request(event)
-            self._flights[event.approval] = start(
-                partial(self._approver, request),
-                {},
-                partial(self._answered, event),
-                is_async=_is_async(self._approver),
-                timeout=None,
-                clock=clock,
-                grace=self._driver.cancel_grace,
-            )
+            self._ask_approver(event, partial(self._approver, request), is_async=_is_async(self._approver))
+
+    def _ask_approver(self, event: ApprovalAsked, ask: Callable[[], Any], *, is_async: bool) -> None:
+        driver = self._driver
+        on_end = partial(self._answered, event, object())
+        token = on_end.args[1]
+        self._asking[event.approval] = token
+        self._flights[event.approval] = start(
+            ask, {}, on_end, is_async=is_async, timeout=None, clock=driver.clock, grace=driver.cancel_grace
+        )
 
     def _request(self, event: ApprovalAsked) -> ApprovalRequest:
         run = self._driver.run
@@ -117,9 +120,15 @@ class Approving:
 
     # Answers --------------------------------------------------------------------------------------------------------
 
-    def _answered(self, event: ApprovalAsked, value: Any, error: BaseException | None) -> None:
+    def _answered(self, event: ApprovalAsked, token: object, value: Any, error: BaseException | None) -> None:
+        if self._asking.get(event.approval) is not token:
+            return  # asked about what is no longer wanted
         self._flights.pop(event.approval, None)
+        del self._asking[event.approval]
         if self._closed or event.approval not in self._driver.run.approvals.open:
+            return
+        if inspect.isawaitable(value):
+            self._ask_approver(event, partial(_awaited, value), is_async=True)
             return
         if isinstance(value, bool):
             value = Answer(value, by="approver")
@@ -149,9 +158,7 @@ class Approving:
     def _settle(
         self, event: ApprovalAsked, verdict: Verdict, *, by: str | None, why: str | None, result: Any = None
     ) -> None:
-        timer = self._timers.pop(event.approval, None)
-        if timer is not None:
-            timer.cancel()
+        self._forget(event.approval)
         self._driver.tell(
             ApprovalDecided(
                 approval=event.approval,
@@ -164,6 +171,16 @@ class Approving:
             )
         )
 
+    def _forget(self, approval: str) -> None:
+        """A question is answered, or put anew: whoever was asked before is not waited for any more."""
+        timer = self._timers.pop(approval, None)
+        if timer is not None:
+            timer.cancel()
+        self._asking.pop(approval, None)
+        flight = self._flights.pop(approval, None)
+        if flight is not None:
+            flight.cancel()
+
     def close(self) -> None:
         """Nobody is asked any more."""
         self._closed = True
@@ -173,6 +190,11 @@ class Approving:
         for flight in list(self._flights.values()):
             flight.cancel()
         self._flights.clear()
+
+
+async def _awaited(answer: Awaitable[Any]) -> Any:
+    """What a plain function that returned an awaitable meant."""
+    return await answer
 
 
 def _is_async(approver: Approver) -> bool:

@@ -290,7 +290,10 @@ class Driver:
     def finished(self, outcome: Outcome) -> None:
         """A visit is over."""
         self._inbox.append((self.clock.monotonic(), outcome.place, outcome))
-        self.wake()
+        if len(self._visits) == 1:
+            self.wake()
+        elif len(self._inbox) == 1 and self.loop is not None:
+            self.loop.call_soon(self.wake)  # others may finish at the same moment: they are judged by place
 
     @property
     def faulty(self) -> bool:

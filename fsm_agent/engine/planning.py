@@ -46,6 +46,7 @@ class Planning:
     library: dict[str, CompiledPlan] = field(default_factory=dict)
     """The compiled plans of this run, by digest."""
     _asking: asyncio.Task[None] | None = None
+    _closed: bool = False
 
     def plan_of(self, digest: str) -> CompiledPlan:
         """The compiled plan of a digest."""
@@ -67,6 +68,9 @@ class Planning:
                 raise InvalidPlan(())
             request = PlanRequest(driver.run.run_id, driver.run.goal, tuple(self.given))
             proposal = await self.planner.propose(request)
+            if self._closed:
+                return
+            self.given = {**proposal.inputs, **self.given}
             self._adopt(driver, self.check(proposal.plan), proposal.author, proposal.reason)
         except InvalidPlan as error:
             self._reject(driver, error, tuple(problem.to_json() for problem in error.problems))
@@ -98,10 +102,13 @@ class Planning:
         )
 
     def _reject(self, driver: Driver, error: Exception, problems: tuple[dict[str, Any], ...]) -> None:
+        if self._closed:
+            return
         message = error.message if isinstance(error, FsmAgentError) else f"the planner failed: {describe(error)}"
         driver.record(PlanRejected(message=driver.secrets.out_of_text(message), problems=problems))
 
     def close(self) -> None:
         """Nobody plans any more."""
+        self._closed = True
         if self._asking is not None:
             self._asking.cancel()

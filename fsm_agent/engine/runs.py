@@ -64,6 +64,11 @@ class Handle:
         if self.run.final:
             self.driver.close()
 
+    async def abandon(self) -> None:
+        """End a run that nobody drives."""
+        self._begin()
+        await self._cancel()
+
     async def _cancel(self) -> None:
         """Whoever drives is leaving: the run is cancelled, with its finalizers. A second time it is just dropped."""
         try:
@@ -143,8 +148,14 @@ class RunStream:
         events: Any = self._events
         if events is not None:
             await events.aclose()
+        elif self.result is None:  # nothing was ever taken from it
+            try:
+                await self.handle.abandon()
+            finally:
+                self._end()
 
     async def _drive(self) -> AsyncIterator[Event]:
+        self._fresh.extend(self.handle.driver.journal.events)
         self.handle.driver.listeners.add(self._fresh.append)
         steps: Any = self.handle.steps()
         try:
@@ -155,5 +166,8 @@ class RunStream:
                 yield self._fresh.pop(0)
         finally:
             await steps.aclose()
-            self.result = self.handle.result()
-            self.runs.let_go(self.handle)
+            self._end()
+
+    def _end(self) -> None:
+        self.result = self.handle.result()
+        self.runs.let_go(self.handle)

@@ -173,10 +173,11 @@ class Simulation:
             outcome.verified = check.test(names, self._evaluator)
         except ConditionError as error:
             outcome.error = ev.TaskError("condition", f"verification: {error.message}", type(error).__name__, 1)
+            outcome.data = None
             return
         if not outcome.verified and task.task.on_unverified == "fail":
             outcome.error = ev.TaskError("verification", "the verification is false", attempt=1)
-            outcome.verified = None
+            outcome.verified = outcome.data = None
 
 
 def _outcome(place: int, visit: int, scripted: Scripted) -> Outcome:

@@ -106,9 +106,9 @@ class TurnTaker:
         self, skill: Skill, task: CompiledTask, visit: int, parameters: Mapping[str, Any], notes: list[Event]
     ) -> Mapping[str, Any]:
         changed, found, refusal = apply_before(skill, parameters)
-        notes.extend(filter_event(task.task.id, visit, note) for note in found)
+        notes.extend(filter_event(task.task.id, visit, note, self.secrets) for note in found)
         if refusal is not None:
-            raise _Failed(TaskError("parameters", refusal))
+            raise _Failed(TaskError("parameters", self.secrets.out_of_text(refusal)))
         return changed
 
     def _ask(self, ready: Ready, task: CompiledTask) -> ApprovalAsked:
@@ -134,9 +134,10 @@ class TurnTaker:
         return TaskStarted(task=task.task.id, visit=ready.visit, parameters=parameters)
 
 
-def filter_event(task: str, visit: int, note: FilterNote) -> FilterApplied:
+def filter_event(task: str, visit: int, note: FilterNote, secrets: Secrets) -> FilterApplied:
     """What a filter did, as an event."""
-    return FilterApplied(task=task, visit=visit, filter=note.filter, when=note.when, what=note.what, why=note.why)
+    why = secrets.out_of_text(note.why)
+    return FilterApplied(task=task, visit=visit, filter=note.filter, when=note.when, what=note.what, why=why)
 
 
 def _error(kind: str, error: ConditionError | SkillError, prefix: str = "") -> TaskError:

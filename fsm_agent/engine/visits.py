@@ -126,7 +126,7 @@ class Visit:
 
     def note(self, note: FilterNote) -> None:
         """A filter did something."""
-        self._host.record(filter_event(self.id, self.number, note))
+        self._host.record(filter_event(self.id, self.number, note, self._host.secrets))
 
     def drop(self) -> None:
         """Stop it, and hear no more of it."""

@@ -95,6 +95,20 @@ def most_at_once(events: list[Event]) -> int:
     return most
 
 
+def shared_locks(events: list[Event], locks: dict[str, list[str]]) -> list[tuple[str, str]]:
+    """Pairs of tasks that ran at once though they name a common lock."""
+    running: set[str] = set()
+    found = []
+    for event in events:
+        task = event.task or ""
+        if event.type == "task_started":
+            found += [(task, other) for other in running if set(locks[task]) & set(locks[other])]
+            running.add(task)
+        elif event.type in ("task_evaluated", "visit_discarded"):
+            running.discard(task)
+    return found
+
+
 class Calls:
     """Skills that keep count of their calls, by task."""
 

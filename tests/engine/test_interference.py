@@ -10,9 +10,9 @@ import pytest
 
 from fsm_agent import Event, RunResult
 from fsm_agent.core.machine import FINAL
-from fsm_agent.errors import DecisionRefused, UnknownRun
+from fsm_agent.errors import DecisionRefused, RunNotActive, UnknownRun
 from tests.engine.scripted import Player, play, playable, replayed, told
-from tests.engine.support import Bench, bench, drive, others_end
+from tests.engine.support import Bench, bench, drive, others_end, shared_locks
 from tests.engine.test_properties import assert_whole, verdict
 from tests.reference import random_plan
 
@@ -30,6 +30,8 @@ def asking_plan(seed: int) -> tuple[dict[str, Any], dict[str, list[Any]]]:
             task["approval"] = "required"
             if chance.random() < 0.5:
                 task["approval_timeout"] = chance.randint(1, 30)
+        if chance.random() < 0.5:
+            task["locks"] = chance.sample(["x", "y", "z"], chance.randint(1, 2))
     plan.setdefault("limits", {})["cleanup_timeout"] = 1_000_000
     return plan, playable(plan, outcomes)
 
@@ -51,10 +53,18 @@ class Meddler:
             await self.decide(result.waiting)
             if self.chance.random() < 0.1:
                 await self.made.clock.sleep(self.chance.randint(1, 40))
-            result = await self.made.engine.resume("r") if "r" in self.made.engine.run_ids else None
+            result = await self.resume()
         other.cancel()
         await asyncio.gather(other, return_exceptions=True)
         return result
+
+    async def resume(self) -> RunResult | None:
+        try:
+            return await self.made.engine.resume("r")
+        except (UnknownRun, RunNotActive):  # it was cancelled meanwhile, and may still clean up
+            while self.made.engine.run_ids:
+                await self.made.clock.sleep(1)
+            return None
 
     async def meddle(self) -> None:
         while True:
@@ -72,8 +82,8 @@ class Meddler:
             await engine.pause("r")
         elif lot < 0.35 and self.cancels:
             await engine.cancel("r")
-        else:
-            await self.decide(engine.status("r").waiting)
+        elif (now := engine.status("r")).phase != "paused":
+            await self.decide(now.waiting)
 
     async def decide(self, waiting: list[dict[str, Any]]) -> None:
         for asked in waiting:
@@ -105,6 +115,7 @@ def test_a_run_that_people_interfere_with_ends_and_replays_to_the_same_result(bl
         assert again.phase in FINAL, f"seed {seed}"
         assert events[-1].type == "run_finished", f"seed {seed}"
         assert_whole(events, result or again, 3)
+        assert shared_locks(events, {task["id"]: task.get("locks", []) for task in plan["tasks"]}) == [], f"seed {seed}"
         if result is not None:
             assert told(again) == told(result), f"seed {seed}"
 

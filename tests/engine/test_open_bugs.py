@@ -73,11 +73,11 @@ def test_a_fault_of_the_engine_itself_is_raised_where_the_run_is_awaited_and_han
         bounded(basic(random=Broken()), plan_of(FAILS))
 
 
-def bounded(made: Any, plan: Any) -> RunResult:
+def bounded(made: Any, plan: Any, **options: Any) -> RunResult:
     """A run that must not hang: after two seconds it is given up."""
 
     async def main() -> RunResult:
-        run = asyncio.create_task(made.engine.run(plan))
+        run = asyncio.create_task(made.engine.run(plan, **options))
         done, _ = await asyncio.wait({run}, timeout=2)
         for _ in range(3):
             if not run.done():
@@ -198,6 +198,38 @@ def test_a_question_about_a_failed_task_is_withdrawn_by_a_jump_at_the_same_momen
     assert statuses(result)["a"] == "SUCCEEDED"
 
 
+def test_a_failure_that_was_not_asked_about_yet_does_not_wait_after_the_run_was_aborted() -> None:
+    """`Run._stop` forgets `to_ask`, and leaves the statuses of its tasks at WAITING_APPROVAL."""
+    made = basic()
+    plan = plan_of(
+        {"id": "ask", "approval": "required", "recovery": "pause"},
+        {"id": "a", "skill": "fail", "parameters": {"n": 9}, "max_retries": 0, "recovery": "pause"},
+    )
+
+    async def main() -> RunResult:
+        await made.engine.run(plan, run_id="r")
+        await made.engine.decide("r", "ask", "reject")
+        await made.engine.decide("r", "a", "fail")
+        return await made.engine.resume("r")
+
+    result = drive(main())
+    assert (result.phase, statuses(result)) == ("failed", {"ask": "PENDING", "a": "FAILED"})
+
+
+def test_a_decision_that_ends_a_run_at_the_moment_of_its_pause_hangs_nothing() -> None:
+    """`Driver._resting` says no where a paused run is ending, `decide` says `Rest`: `drive` waits for ever."""
+    made = basic()
+    doings: list[asyncio.Task[None]] = []
+
+    def meddle(event: Any) -> None:
+        if event.type == "phase_changed" and event.dest == "paused":
+            doings.append(asyncio.get_running_loop().create_task(made.engine.decide("r", "a", "fail")))
+
+    made.engine.add_listener(meddle)
+    task = {"id": "a", "skill": "fail", "parameters": {"n": 9}, "max_retries": 0, "recovery": "pause"}
+    assert bounded(made, plan_of(task), run_id="r").phase in ("paused", "failed")
+
+
 def test_an_approver_may_be_a_plain_function_that_returns_an_awaitable() -> None:
     """The type of `Approver` allows it; its answer is called nonsense, and the coroutine is never awaited."""
 
@@ -262,6 +294,23 @@ def test_a_simulated_run_keeps_as_little_of_an_unverified_result_as_a_real_one()
     real = basic({"give": give}).run(plan)
     simulated = simulate(compiled(plan), {"a": [{"data": {"v": 0}}]})
     assert simulated.tasks["a"].data == real.tasks["a"].data
+
+
+def test_a_result_of_a_paused_run_shares_nothing_with_the_run() -> None:
+    """`result_of` hands out the committed context and the data of tasks themselves."""
+    made = basic()
+    write = {"skill": "write", "parameters": {"key": "list", "value": [1]}}
+    plan = plan_of({"id": "a", **write}, {"id": "ask", "dependencies": ["a"], "approval": "required"})
+
+    async def main() -> RunResult:
+        paused = await made.engine.run(plan, run_id="r")
+        paused.context["list"].append("spoiled")
+        paused.tasks["a"].data["seen"].append("spoiled")
+        await made.engine.decide("r", "ask", "approve")
+        return await made.engine.resume("r")
+
+    result = drive(main())
+    assert (result.context, result.tasks["a"].data) == ({"list": [1]}, {"seen": [1]})
 
 
 # Journal ----------------------------------------------------------------------------------------------------------
@@ -345,6 +394,22 @@ def test_a_stream_that_nobody_took_anything_from_can_be_closed_and_its_run_is_go
         assert made.engine.run_ids == ()
 
     drive(main())
+
+
+def test_a_stream_that_is_just_left_ends_with_its_event_loop_and_without_a_message(caplog: pytest.LogCaptureFixture) -> None:
+    """`asyncio.run` closes both generators, `_drive` and the `steps` below it, at once: the second is running."""
+    made = basic()
+    plan = plan_of({"id": "a", **NAP}, {"id": "clean", "dependencies": ["a"], "join": "all_done"})
+
+    async def main() -> None:
+        async for event in made.engine.stream(plan):
+            if event.type == "task_started":
+                break
+
+    with caplog.at_level(logging.ERROR, "asyncio"):
+        drive(main())
+    assert caplog.messages == []
+    assert made.events[-1].type == "run_finished"
 
 
 # Secrets ----------------------------------------------------------------------------------------------------------

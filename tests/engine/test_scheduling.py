@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from fsm_agent import Event, skill
+from fsm_agent import skill
 from fsm_agent.testing import SimulatedClock
-from tests.engine.support import basic, bench, most_at_once, plan_of, statuses
+from tests.engine.support import basic, bench, most_at_once, plan_of, shared_locks, statuses
 
 NAP: dict[str, Any] = {"skill": "nap", "parameters": {"s": 1}}
 
@@ -84,20 +84,6 @@ def test_what_finishes_is_judged_in_the_order_of_finishing() -> None:
 
 
 # Locks ------------------------------------------------------------------------------------------------------------
-
-
-def shared_locks(events: list[Event], locks: dict[str, list[str]]) -> list[tuple[str, str]]:
-    """Pairs of tasks that ran at once though they name a common lock."""
-    running: set[str] = set()
-    found = []
-    for event in events:
-        task = event.task or ""
-        if event.type == "task_started":
-            found += [(task, other) for other in running if set(locks[task]) & set(locks[other])]
-            running.add(task)
-        elif event.type in ("task_evaluated", "visit_discarded"):
-            running.discard(task)
-    return found
 
 
 def test_two_tasks_that_name_one_lock_never_run_at_once() -> None:

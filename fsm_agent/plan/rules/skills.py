@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fsm_agent.plan.catalog import SkillSpec
 from fsm_agent.plan.doers import knows_worker
 from fsm_agent.plan.findings import Finding, Path, shown, steps_of
-from fsm_agent.plan.references import Template
 from fsm_agent.plan.rules.subject import Subject
 
 _MAX_LISTED = 10
+_EXPRESSION = re.compile(r"(?<!\$)\$\{")
 
 
 def unknown_skills(subject: Subject) -> Iterator[Finding]:
@@ -58,15 +59,15 @@ def bad_parameters(subject: Subject) -> Iterator[Finding]:
         if subject.lacks(place, "parameters"):
             continue
         task = compiled.task
-        yield from _misfits(subject.spec(compiled.skill), task.parameters, compiled.parameters, ("tasks", place))
+        yield from _misfits(subject.spec(compiled.skill), task.parameters, ("tasks", place))
         fallback = task.fallback
         if fallback is None or fallback.skill is None:
             continue
         spec, path = subject.spec(fallback.skill), ("tasks", place, "fallback")
         if fallback.parameters is None:
-            yield from _misfits(spec, task.parameters, compiled.parameters, path)
-        elif compiled.fallback is not None:
-            yield from _misfits(spec, fallback.parameters, compiled.fallback, path)
+            yield from _misfits(spec, task.parameters, path)
+        else:
+            yield from _misfits(spec, fallback.parameters, path)
 
 
 def _skills_named(subject: Subject) -> Iterator[tuple[Path, str]]:
@@ -86,17 +87,25 @@ def _skills_named(subject: Subject) -> Iterator[tuple[Path, str]]:
             yield ("tasks", place, "fallback", "skill"), task.fallback.skill
 
 
-def _misfits(spec: SkillSpec | None, given: Mapping[str, Any], template: Template, owner: Path) -> Iterator[Finding]:
+def _misfits(spec: SkillSpec | None, given: Mapping[str, Any], owner: Path) -> Iterator[Finding]:
     """What the skill has to say about the parameters, as far as they are known before the run."""
     if spec is None or spec.check is None:
         return
     path = (*owner, "parameters")
-    depth = len(path) - 2  # the paths of a template begin at its task
-    open_ones = {str(steps_of(place)[depth]) for place, _ in template.expressions}
+    open_ones = {name for name, value in given.items() if _holds_expression(value)}
     constants = {name: _literal(value) for name, value in given.items() if name not in open_ones}
     for where, message in spec.check(constants, open_ones):
         which = f"`{where}`" if where else "the parameters"
         yield Finding("bad_parameters", (*path, *steps_of(where)), f"{which} of skill {shown(spec.name)}: {message}")
+
+
+def _holds_expression(value: Any) -> bool:
+    """Whether a `${…}` stands in a value, be it one that does not compile."""
+    if isinstance(value, str):
+        return _EXPRESSION.search(value) is not None
+    if isinstance(value, dict):
+        return any(map(_holds_expression, value.values()))
+    return isinstance(value, list) and any(map(_holds_expression, value))
 
 
 def _literal(value: Any) -> Any:
