@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from fsm_agent.jsonable import copy_plain
+
 if TYPE_CHECKING:
     from fsm_agent.core.run import Run
 
@@ -96,7 +98,7 @@ def result_of(run: Run, *, resumable: bool = False, elapsed: float = 0.0) -> Run
         goal=run.goal,
         plan_version=run.plan_version,
         output=run.judged.output if run.judged else None,
-        context=dict(run.context.values) if has_plan else {},
+        context=_own(run, run.context.values) if has_plan else {},
         tasks=_tasks(run) if has_plan else {},
         trace=list(run.trace),
         waiting=_waiting(run),
@@ -109,6 +111,11 @@ def result_of(run: Run, *, resumable: bool = False, elapsed: float = 0.0) -> Run
         elapsed_s=elapsed,
         not_run_finalizers=list(run.unrun_finalizers),
     )
+
+
+def _own(run: Run, data: Any) -> Any:
+    """Data for a result: a run that goes on keeps its own."""
+    return data if run.final else copy_plain(data)
 
 
 def verdict_of(run: Run) -> RunVerdict:
@@ -182,7 +189,7 @@ def _tasks(run: Run) -> dict[str, TaskResult]:
             reason=node.reason,
             visits=node.visits,
             attempts=node.attempts,
-            data=node.data,
+            data=_own(run, node.data),
             error=node.error.to_json() if node.error else None,
             fallback_used=node.fallback_used,
             verified=node.verified,
@@ -199,7 +206,7 @@ def _waiting(run: Run) -> list[dict[str, Any]]:
             "visit": asked.visit,
             "item": asked.item,
             "risk": asked.risk,
-            "parameters": asked.parameters,
+            "parameters": _own(run, asked.parameters),
             "expires_at": asked.expires_at,
         }
         for asked in run.approvals.open.values()

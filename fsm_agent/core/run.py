@@ -450,6 +450,8 @@ class Run:
             return
         self.schedule.stop()
         self._approved.clear()
+        for place in self.to_ask:
+            self.schedule.nodes[place].status = "PENDING"
         self.to_ask.clear()
         for task in self.approvals.withdraw_all():
             self.node(task).status = "PENDING"

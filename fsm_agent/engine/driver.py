@@ -22,6 +22,7 @@ from fsm_agent.core.commands import (
     Fire,
     Judge,
     MakePlan,
+    Rest,
     StopCalls,
     Wait,
 )
@@ -172,7 +173,7 @@ class Driver:
     def _resting(self) -> bool:
         """Whether the run is over, or waits for somebody to resume it."""
         run = self.run
-        return run.final or (run.phase == "paused" and not (self._inbox or run.is_ending))
+        return run.final or (run.phase == "paused" and not self._inbox and type(decide(run)) is Rest)
 
     def _turn(self) -> bool:
         """One command. False where there is none to be performed now."""

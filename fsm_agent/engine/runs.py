@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from fsm_agent.clock import Clock
@@ -30,46 +30,31 @@ class Handle:
 
     async def drive(self) -> RunResult:
         """Go on to the end or to a pause. Cancelling the awaiting task cancels the run, which still cleans up."""
-        began = self._begin()
+        began = self.begin()
         try:
             await self.driver.drive()
         except BaseException:
-            await self._cancel()
+            await self.leave()
             raise
         finally:
-            self._end(began)
+            self.end(began)
         return self.result()
 
-    async def steps(self) -> AsyncIterator[None]:
-        """Go on step by step; the same rules."""
-        began = self._begin()
-        try:
-            while await self.driver.step():
-                yield None
-        except BaseException:
-            await self._cancel()
-            raise
-        finally:
-            self._end(began)
-
-    def _begin(self) -> float:
+    def begin(self) -> float:
+        """Someone drives the run from now on; returns the moment. Raises RunNotActive if someone does already."""
         if self.driven:
             raise RunNotActive(f"run {self.run.run_id!r} is driven already", hint="use pause, cancel or decide")
         self.driven = True
         return self.clock.monotonic()
 
-    def _end(self, began: float) -> None:
+    def end(self, began: float) -> None:
+        """Nobody drives the run any more."""
         self.driven = False
         self.elapsed += self.clock.monotonic() - began
         if self.run.final:
             self.driver.close()
 
-    async def abandon(self) -> None:
-        """End a run that nobody drives."""
-        self._begin()
-        await self._cancel()
-
-    async def _cancel(self) -> None:
+    async def leave(self) -> None:
         """Whoever drives is leaving: the run is cancelled, with its finalizers. A second time it is just dropped."""
         try:
             if not (self.run.final or self.driver.faulty):
@@ -124,7 +109,6 @@ class RunStream:
     handle: Handle
     runs: Runs
     result: RunResult | None = None
-    _fresh: list[Event] = field(default_factory=list)
     _events: AsyncIterator[Event] | None = None
 
     @property
@@ -150,22 +134,27 @@ class RunStream:
             await events.aclose()
         elif self.result is None:  # nothing was ever taken from it
             try:
-                await self.handle.abandon()
+                self.handle.begin()
+                await self.handle.leave()
             finally:
                 self._end()
 
     async def _drive(self) -> AsyncIterator[Event]:
-        self._fresh.extend(self.handle.driver.journal.events)
-        self.handle.driver.listeners.add(self._fresh.append)
-        steps: Any = self.handle.steps()
+        handle = self.handle
+        fresh = list(handle.driver.journal.events)
+        handle.driver.listeners.add(fresh.append)
+        began = handle.begin()
         try:
-            async for _ in steps:
-                while self._fresh:
-                    yield self._fresh.pop(0)
-            while self._fresh:
-                yield self._fresh.pop(0)
+            more = True
+            while more or fresh:
+                while fresh:
+                    yield fresh.pop(0)
+                more = more and await handle.driver.step()
+        except BaseException:
+            await handle.leave()
+            raise
         finally:
-            await steps.aclose()
+            handle.end(began)
             self._end()
 
     def _end(self) -> None:

@@ -85,7 +85,8 @@ def failure_of(error: BaseException, attempt: int, now: float) -> Failure:
     for kind_of_error, kind in _OWN_KINDS:
         if isinstance(error, kind_of_error):
             return Failure(kind, None, describe(error), attempt)
-    classes = tuple(base.__name__ for base in type(error).__mro__[:-1] if base is not BaseException)
+    ordinary = [base.__name__ for base in type(error).__mro__[:-1] if base is not BaseException]
+    classes = tuple(ordinary) or (BaseException.__name__,)
     return Failure("exception", type(error).__name__, describe(error), attempt, classes, retry_after_of(error, now))
 
 

@@ -68,7 +68,9 @@ class Player:
         return entry.get("data", {})
 
 
-def play(plan: Plan, script: Outcomes, *, max_parallel: int, seed: int = 0, longest: int = 0) -> tuple[Bench, RunResult]:
+def play(
+    plan: Plan, script: Outcomes, *, max_parallel: int, seed: int = 0, longest: int = 0
+) -> tuple[Bench, RunResult]:
     """Run a plan by the real engine. A task takes up to `longest` seconds of the simulated clock."""
     player = Player(script, seed, longest)
     made = bench({"stub": player.stub}, clock=player.clock)
@@ -118,7 +120,7 @@ def _without_writes(entry: Any) -> Any:
 
 
 def loops_are_simple(plan: Plan) -> bool:
-    """Whether every loop is entered in one way, has one task that jumps, and its tasks wait for all that leads there."""
+    """Whether every loop is entered in one way, has one jumping task, and its tasks wait for all that leads there."""
     graph = Graph(plan)
     for loop in graph.loops:
         jumps = [edge for edge in graph.back if edge.source in loop]

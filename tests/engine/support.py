@@ -55,6 +55,22 @@ def drive(main: Coroutine[Any, Any, T]) -> T:
     return asyncio.run(bounded())
 
 
+def bounded(made: Bench, plan: Any, **options: Any) -> RunResult:
+    """A run that must not hang: after two seconds it is given up."""
+
+    async def main() -> RunResult:
+        run = asyncio.create_task(made.engine.run(plan, **options))
+        done, _ = await asyncio.wait({run}, timeout=2)
+        for _ in range(3):
+            if not run.done():
+                run.cancel()
+                await asyncio.wait({run}, timeout=0.2)
+        assert done, "the run hangs"
+        return run.result()
+
+    return drive(main())
+
+
 async def until(condition: Callable[[], object]) -> None:
     """Let the event loop go on until something has become so. Meanwhile a simulated clock stands still."""
     for _ in range(10_000):
@@ -75,6 +91,20 @@ def plan_of(*tasks: Mapping[str, Any], **keys: Any) -> dict[str, Any]:
     """A plan; a task without skill, verification or worker is done by `ok`."""
     named = {"skill", "verification", "worker"}
     return {**keys, "tasks": [dict(task) if named & task.keys() else {**task, "skill": "ok"} for task in tasks]}
+
+
+def resumed_after(
+    made: Bench, plan: dict[str, Any], *decisions: tuple[Any, ...], **words: Any
+) -> tuple[RunResult, RunResult]:
+    """A run that pauses, and what becomes of it after these decisions: (task, decision)."""
+
+    async def main() -> tuple[RunResult, RunResult]:
+        paused = await made.engine.run(plan, run_id="r")
+        for task, decision in decisions:
+            await made.engine.decide("r", task, decision, **words)
+        return paused, await made.engine.resume("r")
+
+    return drive(main())
 
 
 def statuses(result: RunResult) -> dict[str, str]:

@@ -12,7 +12,7 @@ import pytest
 
 from fsm_agent import InvalidPlan, PlannerEngine, RunResult, SkillContext, SkillRegistry, load_plan, skill
 from fsm_agent.errors import RunExists, UnknownRun, UsageError
-from tests.engine.support import basic, bench, drive, most_at_once, plan_of, statuses
+from tests.engine.support import basic, bench, bounded, drive, most_at_once, plan_of, statuses
 
 HELLO = {"tasks": [{"id": "a", "skill": "hello"}]}
 
@@ -63,7 +63,9 @@ def test_an_unknown_option_is_a_type_error_that_names_it() -> None:
 @pytest.mark.parametrize("door", ["run", "stream"])
 def test_an_invalid_plan_is_raised_with_all_its_problems_before_anything_runs(door: str) -> None:
     made = bench([hello])
-    plan = plan_of({"id": "a", "skill": "helo"}, {"id": "b", "skill": "hello", "dependencies": ["c"], "condition": "1 +"})
+    plan = plan_of(
+        {"id": "a", "skill": "helo"}, {"id": "b", "skill": "hello", "dependencies": ["c"], "condition": "1 +"}
+    )
 
     async def main() -> None:
         if door == "run":
@@ -191,7 +193,9 @@ def test_an_option_of_no_use_is_refused(words: dict[str, Any]) -> None:
 NAPS = [{"id": f"t{place}", "skill": "nap", "parameters": {"s": 1}} for place in range(6)]
 
 
-@pytest.mark.parametrize(("limits", "option", "most"), [({}, None, 6), ({"max_parallel": 2}, None, 2), ({"max_parallel": 2}, 3, 3)])
+@pytest.mark.parametrize(
+    ("limits", "option", "most"), [({}, None, 6), ({"max_parallel": 2}, None, 2), ({"max_parallel": 2}, 3, 3)]
+)
 def test_the_runs_max_parallel_wins_over_the_plans(limits: dict[str, Any], option: int | None, most: int) -> None:
     made = basic()
     made.run(plan_of(*NAPS, limits=limits), max_parallel=option)
@@ -201,7 +205,9 @@ def test_the_runs_max_parallel_wins_over_the_plans(limits: dict[str, Any], optio
 @pytest.mark.parametrize(("limits", "option", "at"), [({"deadline": 5}, None, 5), ({"deadline": 5}, 2, 2), ({}, 3, 3)])
 def test_a_deadline_ends_the_run_and_cancels_what_runs(limits: dict[str, Any], option: float | None, at: float) -> None:
     made = basic()
-    plan = plan_of({"id": "a", "skill": "nap", "parameters": {"s": 60}}, {"id": "b", "dependencies": ["a"]}, limits=limits)
+    plan = plan_of(
+        {"id": "a", "skill": "nap", "parameters": {"s": 60}}, {"id": "b", "dependencies": ["a"]}, limits=limits
+    )
     result = made.run(plan, deadline=option)
     assert made.clock.monotonic() == at
     assert result.phase == "failed"
@@ -244,7 +250,10 @@ def test_workers_and_the_default_skill_of_the_engine_do_what_names_no_skill() ->
         return "the default"
 
     made = bench([who, other], workers={"clerk": "who"}, default_skill="other")
-    tasks = [{"id": "a", "worker": "clerk", "name": "A", "description": "do it", "expected_output": "done"}, {"id": "b"}]
+    tasks = [
+        {"id": "a", "worker": "clerk", "name": "A", "description": "do it", "expected_output": "done"},
+        {"id": "b"},
+    ]
     result = made.run({"tasks": tasks})
     assert result.tasks["a"].data == ["a", "A", "do it", "done"]
     assert result.tasks["b"].data == "the default"
@@ -267,6 +276,23 @@ def test_a_result_is_plain_json_and_says_the_same() -> None:
     assert (document["run_id"], document["goal"], document["labels"]) == ("r", "g", {"x": "y"})
     assert (document["phase"], document["outcome"], document["reason"]) == ("completed", "clean", None)
     assert (document["resumable"], document["plan_version"]) == (False, 1)
+
+
+def test_the_json_of_a_result_has_exactly_the_keys_of_the_command_line() -> None:
+    document = basic().run(plan_of({"id": "a"})).to_json()
+    assert set(document) == {
+        "format", "run_id", "phase", "outcome", "reason", "goal", "plan_version", "output", "context", "tasks",
+        "trace", "waiting", "criteria", "approvals", "resumable", "labels", "coverage", "invalid_actions", "elapsed_s",
+    }  # fmt: skip
+
+
+def test_a_fault_of_the_engine_itself_is_raised_where_the_run_is_awaited_and_hangs_nothing() -> None:
+    class Broken:
+        def random(self) -> float:
+            raise ArithmeticError("no chance")
+
+    with pytest.raises(ArithmeticError):
+        bounded(basic(random=Broken()), plan_of({"id": "a", "skill": "fail", "parameters": {"n": 9}}))
 
 
 def test_criteria_are_judged_and_prose_is_listed_as_not_judged() -> None:

@@ -14,7 +14,11 @@ from tests.engine.support import Basic, basic, bench, drive, others_end, plan_of
 
 NAP: dict[str, Any] = {"skill": "nap", "parameters": {"s": 10}}
 CHAIN = plan_of({"id": "a", **NAP}, {"id": "b", **NAP, "dependencies": ["a"]})
-WITH_CLEANUP = plan_of({"id": "a", **NAP}, {"id": "b", **NAP, "dependencies": ["a"]}, {"id": "clean", "dependencies": ["b"], "join": "all_done"})
+WITH_CLEANUP = plan_of(
+    {"id": "a", **NAP},
+    {"id": "b", **NAP, "dependencies": ["a"]},
+    {"id": "clean", "dependencies": ["b"], "join": "all_done"},
+)
 
 
 async def started(made: Basic, task: str = "a") -> None:
@@ -190,6 +194,25 @@ def test_closing_the_engine_ends_all_runs_in_hand() -> None:
     assert made.engine.run_ids == ()
 
 
+@pytest.mark.parametrize("what", ["cancel", "pause"])
+def test_nothing_is_recorded_after_the_end_of_a_run_that_is_still_in_hand(what: str) -> None:
+    made = basic()
+    doings: list[asyncio.Task[None]] = []
+
+    def meddle(event: Any) -> None:
+        if event.type == "run_finished":
+            doings.append(asyncio.get_running_loop().create_task(getattr(made.engine, what)("r")))
+
+    made.engine.add_listener(meddle)
+
+    async def main() -> None:
+        await made.engine.run(plan_of({"id": "a"}), run_id="r")
+        await asyncio.gather(*doings, return_exceptions=True)
+
+    drive(main())
+    assert made.events[-1].type == "run_finished"
+
+
 # Cancelling the task that awaits a run --------------------------------------------------------------------------------
 
 
@@ -206,7 +229,11 @@ def test_cancelling_the_awaiting_task_cancels_the_run_and_still_cleans_up(what: 
         "an approver": {"id": "a", **NAP, "approval": "required"},
     }
     sign = {"a running skill": "task_started", "a back-off": "attempt_failed", "an approver": "approval_asked"}[what]
-    plan = plan_of({"id": "first"}, {**tasks[what], "dependencies": ["first"]}, {"id": "clean", "dependencies": ["a"], "join": "all_done"})
+    plan = plan_of(
+        {"id": "first"},
+        {**tasks[what], "dependencies": ["first"]},
+        {"id": "clean", "dependencies": ["a"], "join": "all_done"},
+    )
 
     async def main() -> None:
         run = asyncio.create_task(made.engine.run(plan, run_id="r"))

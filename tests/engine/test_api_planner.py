@@ -162,3 +162,38 @@ def test_a_pause_during_planning_is_a_pause_and_the_plan_is_taken_up_after_it() 
     paused, result = drive(main())
     assert (paused.phase, paused.tasks) == ("paused", {})
     assert (result.phase, list(result.tasks)) == ("completed", ["a"])
+
+
+def test_a_planner_that_comes_back_after_the_end_of_its_run_adds_nothing_to_it() -> None:
+    class Stubborn:
+        asked = False
+
+        async def propose(self, request: PlanRequest) -> Proposal:
+            self.asked = True
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                await asyncio.sleep(0.01)
+            return Proposal(plan_of({"id": "a"}))
+
+    planner = Stubborn()
+    made = basic(planner=planner)
+
+    async def main() -> None:
+        run = asyncio.create_task(made.engine.run(goal="g", run_id="r"))
+        await until(lambda: planner.asked)
+        await made.engine.cancel("r")
+        await run
+        await asyncio.sleep(0.05)
+
+    drive(main())
+    assert made.events[-1].type == "run_finished"
+
+
+def test_a_planner_may_propose_inputs() -> None:
+    class Knows:
+        async def propose(self, request: PlanRequest) -> Proposal:
+            plan = plan_of({"id": "a"}, inputs={"city": {"type": "string"}}, output="city")
+            return Proposal(plan, inputs={"city": "Kiel"})
+
+    assert basic(planner=Knows()).run(goal="g").output == "Kiel"

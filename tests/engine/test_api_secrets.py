@@ -10,7 +10,7 @@ import pytest
 
 from fsm_agent import ApprovalRequest, RefusedByFilter, SkillContext, skill
 from fsm_agent.core.result import RunResult
-from tests.engine.support import Basic, basic, bench, plan_of
+from tests.engine.support import Basic, basic, plan_of
 
 SECRET = "xyzzy-4711"
 INPUTS = {"token": {"type": "string", "secret": True}, "city": {"type": "string", "default": "Kiel"}}
@@ -46,9 +46,7 @@ def test_what_is_named_like_a_secret_is_masked_in_the_records_too() -> None:
     async def log_in(password: str, user: str) -> None: ...
 
     made = basic({"log_in": log_in})
-    plan = plan_of(
-        {"id": "a", "skill": "log_in", "parameters": {"password": "${'hun' + 'ter2'}", "user": "ada"}}
-    )
+    plan = plan_of({"id": "a", "skill": "log_in", "parameters": {"password": "${'hun' + 'ter2'}", "user": "ada"}})
     result = made.run(plan)
     assert made.of("task_started")[0].parameters == {"password": "***", "user": "ada"}
     assert "hunter2" not in everything(made, result)
@@ -78,11 +76,28 @@ def test_progress_and_log_lines_of_a_skill_are_redacted() -> None:
         context.log(f"took {it}", header=f"Bearer {it}", password="hunter2")
 
     made = basic({"use": use})
-    result = made.run(secret_plan({"id": "a", "skill": "use", "parameters": {"it": "${token}"}}), inputs={"token": SECRET})
+    result = made.run(
+        secret_plan({"id": "a", "skill": "use", "parameters": {"it": "${token}"}}), inputs={"token": SECRET}
+    )
     (told,), (logged,) = made.of("progress"), made.of("task_logged")
     assert (told.share, told.text) == (0.5, "with ***")
     assert (logged.message, logged.fields) == ("took ***", {"header": "Bearer ***", "password": "***"})
     assert SECRET not in everything(made, result)
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_the_refusal_of_a_filter_that_quotes_a_secret_is_redacted(when: str) -> None:
+    def refuse(parameters: dict[str, Any], *_: Any) -> Any:
+        raise RefusedByFilter(f"{parameters['it']} is refused")
+
+    @skill(**{when: refuse})
+    async def use(it: str) -> None: ...
+
+    made = basic({"use": use})
+    plan = plan_of({"id": "a", "skill": "use", "parameters": {"it": "${token}"}}, inputs={"token": {"secret": True}})
+    result = made.run(plan, inputs={"token": "xyzzy-4711"})
+    told = str([result.to_json(), [event.to_json() for event in made.events]])
+    assert "xyzzy-4711" not in told
 
 
 def test_who_approves_sees_no_secret_and_the_call_gets_it() -> None:
@@ -98,7 +113,9 @@ def test_who_approves_sees_no_secret_and_the_call_gets_it() -> None:
         return True
 
     made = basic({"use": use}, approver=approve)
-    result = made.run(secret_plan({"id": "a", "skill": "use", "parameters": {"it": "${token}"}}), inputs={"token": SECRET})
+    result = made.run(
+        secret_plan({"id": "a", "skill": "use", "parameters": {"it": "${token}"}}), inputs={"token": SECRET}
+    )
     assert dict(asked[0].parameters) == {"it": "***"}
     assert seen == [SECRET]
     assert SECRET not in everything(made, result)
@@ -106,7 +123,9 @@ def test_who_approves_sees_no_secret_and_the_call_gets_it() -> None:
 
 def test_what_waits_shows_no_secret() -> None:
     made = basic()
-    plan = secret_plan({"id": "a", "skill": "write", "parameters": {"key": "k", "value": "${token}"}, "approval": "required"})
+    plan = secret_plan(
+        {"id": "a", "skill": "write", "parameters": {"key": "k", "value": "${token}"}, "approval": "required"}
+    )
     result = made.run(plan, inputs={"token": SECRET})
     assert result.waiting[0]["parameters"] == {"key": "k", "value": "***"}
     assert SECRET not in everything(made, result)
@@ -116,7 +135,9 @@ def test_a_secret_that_does_not_fit_is_not_quoted() -> None:
     async def use(it: int) -> None: ...
 
     made = basic({"use": use})
-    result = made.run(secret_plan({"id": "a", "skill": "use", "parameters": {"it": "${token}"}}), inputs={"token": SECRET})
+    result = made.run(
+        secret_plan({"id": "a", "skill": "use", "parameters": {"it": "${token}"}}), inputs={"token": SECRET}
+    )
     assert (result.reason or {})["kind"] == "parameters"
     assert SECRET not in everything(made, result)
 

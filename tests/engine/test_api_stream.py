@@ -30,6 +30,26 @@ def test_a_stream_gives_what_listeners_get_and_then_the_result() -> None:
     assert result.completed
 
 
+def test_a_stream_begins_with_the_first_event_of_its_run() -> None:
+    made = basic()
+
+    async def main() -> list[Any]:
+        return [event async for event in made.engine.stream(plan_of({"id": "a"}))]
+
+    assert drive(main()) == made.events
+
+
+def test_a_stream_that_nobody_took_anything_from_can_be_closed_and_its_run_is_gone() -> None:
+    made = basic()
+
+    async def main() -> None:
+        async with made.engine.stream(plan_of({"id": "a"}), run_id="r"):
+            pass
+        assert made.engine.run_ids == ()
+
+    drive(main())
+
+
 def test_a_run_does_not_run_ahead_of_the_one_who_takes_its_events() -> None:
     made = basic()
 

@@ -143,7 +143,9 @@ def test_f12_what_was_found_so_far_is_in_the_report() -> None:
 
 
 def test_f12_the_last_failure_goes_to_the_recovery_that_one_chose() -> None:
-    result = searching({**SEARCH, "max_visits": 3}, {**JUDGE, "recovery": "skip"}, {"id": "report", "dependencies": ["judge"]})
+    result = searching(
+        {**SEARCH, "max_visits": 3}, {**JUDGE, "recovery": "skip"}, {"id": "report", "dependencies": ["judge"]}
+    )
     assert (result.phase, result.outcome) == ("completed", "handled_failures")
     assert statuses(result) == {"search": "SUCCEEDED", "judge": "optional", "report": "SUCCEEDED"}
 
@@ -185,3 +187,31 @@ def test_f12_past_max_visits_the_recovery_of_the_task_itself_decides(recovery: s
     result = searching({**SEARCH, "max_visits": 2, "recovery": recovery}, again, context={"on": True})
     assert statuses(result)["search"] == status
     assert result.tasks["search"].visits == 2
+
+
+def test_f12_what_a_loop_found_so_far_is_in_the_report_of_a_run_that_a_limit_ended() -> None:
+    async def find() -> str:
+        return "found"
+
+    again = {"id": "again", "dependencies": ["search"], "condition": "on", "on_success": "search"}
+    result = basic({"find": find}).run(
+        plan_of({"id": "search", "skill": "find", "max_visits": 2}, again, context={"on": True})
+    )
+    assert (result.reason or {})["kind"] == "limit"
+    assert result.tasks["search"].data == "found"
+
+
+def test_f12_the_reason_of_a_loop_that_is_used_up_names_the_setting_and_the_count() -> None:
+    judge = {
+        "id": "judge",
+        "skill": "fail",
+        "parameters": {"n": 99},
+        "max_retries": 0,
+        "dependencies": ["search"],
+        "on_failure": "search",
+    }
+    result = basic().run(plan_of({"id": "search", "max_visits": 3}, judge))
+    message = (result.reason or {})["message"]
+    assert "search" in message, message
+    assert "max_visits" in message, message
+    assert "3" in message, message

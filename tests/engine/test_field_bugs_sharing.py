@@ -154,7 +154,9 @@ RULES = [
 ]
 
 
-@pytest.mark.parametrize(("rule", "values", "start", "end"), RULES, ids=lambda value: value if isinstance(value, str) else "")
+@pytest.mark.parametrize(
+    ("rule", "values", "start", "end"), RULES, ids=lambda value: value if isinstance(value, str) else ""
+)
 def test_f08_under_a_merge_rule_it_does_not_matter_who_finishes_first(
     rule: str, values: dict[str, Any], start: Any, end: Any
 ) -> None:

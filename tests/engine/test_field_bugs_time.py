@@ -235,7 +235,9 @@ def test_f02_a_safe_executed_skill_has_no_second_retry_loop_below_the_engine() -
         raise OSError("down")
 
     made.engine.skills.add(pay)
-    result = made.run(plan_of({"id": "own", "skill": "pay"}, {"id": "less", "skill": "pay", "max_retries": 1}, recovery="skip"))
+    result = made.run(
+        plan_of({"id": "own", "skill": "pay"}, {"id": "less", "skill": "pay", "max_retries": 1}, recovery="skip")
+    )
     assert dict(made.calls.of) == {"own": 6, "less": 2}
     assert (result.tasks["own"].attempts, result.tasks["less"].attempts) == (6, 2)
 

@@ -162,4 +162,6 @@ def test_a_stream_taken_to_its_end_comes_to_the_same_as_a_run(block: int) -> Non
             streamed = drive(main())
             assert_whole(made.events, streamed, parallel)
             if parallel == 1:
-                assert verdict(streamed) == verdict(play(plan, script, max_parallel=1, seed=seed, longest=9)[1]), f"seed {seed}"
+                assert verdict(streamed) == verdict(play(plan, script, max_parallel=1, seed=seed, longest=9)[1]), (
+                    f"seed {seed}"
+                )

@@ -38,7 +38,7 @@ def verdict(result: RunResult) -> dict[str, Any]:
         "reason": result.reason and {key: result.reason.get(key) for key in ("kind", "task", "setting", "count")},
         "statuses": statuses(result),
         "visits": {task: each.visits for task, each in result.tasks.items()},
-        "data": {task: each.data for task, each in result.tasks.items() if each.status == "SUCCEEDED"},
+        "data": {task: each.data for task, each in result.tasks.items()},
         "verified": {task: each.verified for task, each in result.tasks.items()},
         "trace": result.trace,
         "context": result.context,
@@ -140,7 +140,9 @@ def phase_changes(events: list[Event]) -> list[int]:
 def test_a_journal_without_one_of_its_transitions_is_refused(block: int) -> None:
     for _, plan, script in cases(block)[::6]:
         made, _ = play(plan, script, max_parallel=3, longest=9)
-        for place in phase_changes(made.events)[:-1]:
+        for place in phase_changes(made.events):
+            if place == len(made.events) - 1:
+                continue  # a paused run: what is left is a journal that goes on
             with pytest.raises(IllegalTransition):
                 replayed(plan, made.events[:place] + made.events[place + 1 :])
 

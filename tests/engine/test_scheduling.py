@@ -26,7 +26,9 @@ def naps(count: int, **words: Any) -> list[dict[str, Any]]:
 def test_independent_tasks_overlap() -> None:
     made = basic()
     made.run(plan_of(*naps(5)))
-    assert [event.type for event in made.of("task_started", "task_evaluated")] == ["task_started"] * 5 + ["task_evaluated"] * 5
+    assert [event.type for event in made.of("task_started", "task_evaluated")] == ["task_started"] * 5 + [
+        "task_evaluated"
+    ] * 5
     assert made.clock.monotonic() == 1
 
 
@@ -47,7 +49,10 @@ def test_the_default_is_eight_at_once() -> None:
 def test_skips_and_decisions_take_no_slot() -> None:
     made = basic()
     plan = plan_of(
-        {"id": "skipped", "condition": "1 > 2"}, {"id": "decision", "verification": "1 < 2"}, *naps(2), limits={"max_parallel": 2}
+        {"id": "skipped", "condition": "1 > 2"},
+        {"id": "decision", "verification": "1 < 2"},
+        *naps(2),
+        limits={"max_parallel": 2},
     )
     result = made.run(plan)
     assert (statuses(result)["skipped"], result.tasks["decision"].attempts) == ("condition", 0)
@@ -75,6 +80,12 @@ def test_what_becomes_ready_meanwhile_is_put_in_its_place() -> None:
     plan = plan_of({"id": "a"}, *naps(3, priority="low"), {"id": "urgent", "priority": "high", "dependencies": ["a"]})
     made.run(plan, max_parallel=1)
     assert made.calls.order == ["a", "urgent", "t0", "t1", "t2"]
+
+
+def test_what_finishes_at_one_moment_is_judged_in_the_order_of_the_plan() -> None:
+    made = basic()
+    tasks = [{"id": "low", **NAP, "priority": "low"}, {"id": "high", **NAP, "priority": "high"}]
+    assert made.run(plan_of(*tasks)).trace == [("low", "ok"), ("high", "ok")]
 
 
 def test_what_finishes_is_judged_in_the_order_of_finishing() -> None:
@@ -152,7 +163,10 @@ def seconds_for(plan: dict[str, Any]) -> float:
 SHAPES = {
     "chain": lambda size: [{"id": f"t{n}", "dependencies": [f"t{n - 1}"] if n else []} for n in range(size)],
     "fan-out": lambda size: [{"id": "t"}, *({"id": f"t{n}", "dependencies": ["t"]} for n in range(size))],
-    "fan-in": lambda size: [*({"id": f"t{n}"} for n in range(size)), {"id": "t", "dependencies": [f"t{n}" for n in range(size)]}],
+    "fan-in": lambda size: [
+        *({"id": f"t{n}"} for n in range(size)),
+        {"id": "t", "dependencies": [f"t{n}" for n in range(size)]},
+    ],
 }
 
 
@@ -171,103 +185,6 @@ def test_ten_thousand_tasks_cost_about_ten_times_a_thousand(shape: str) -> None:
 def test_locks_cost_about_four_times_as_much_for_four_times_the_tasks() -> None:
     small, large = (seconds_for(locked_plan(size, 1)[0]) for size in (250, 1_000))
     assert large < 4 * 2.5 * small  # quadratic would be 16 times
-
-
-# Jumps -----------------------------------------------------------------------------------------------------------------
-
-JUDGE: dict[str, Any] = {"id": "judge", "skill": "fail", "max_retries": 0, "join": "any", "on_failure": "draft"}
-
-
-def loop_with(*tasks: dict[str, Any], failures: int = 1) -> dict[str, Any]:
-    """A draft that is judged as soon as `quick` is done, whatever else on the loop still goes on."""
-    others = [{**task, "dependencies": ["draft"]} for task in tasks]
-    names = ["quick", *(task["id"] for task in tasks)]
-    judge = {**JUDGE, "parameters": {"n": failures}, "dependencies": names}
-    return plan_of({"id": "draft"}, {"id": "quick", "dependencies": ["draft"]}, *others, judge)
-
-
-def test_a_jump_drops_what_a_running_task_comes_to_and_waits_for_it() -> None:
-    made = basic()
-    slow = {"id": "slow", "skill": "write", "parameters": {"key": "k", "value": 1, "s": 10}}
-    result = made.run(loop_with(slow))
-    begun = [(event.task, event.visit) for event in made.of("task_started")]
-    assert begun == [
-        ("draft", 1), ("quick", 1), ("slow", 1), ("judge", 1), ("draft", 2), ("quick", 2), ("slow", 2), ("judge", 2)
-    ]  # fmt: skip
-    (discarded,) = made.of("visit_discarded")
-    assert (discarded.task, discarded.visit, discarded.status) == ("slow", 1, "SUCCEEDED")
-    assert made.of("task_started", task="draft")[1].seq > discarded.seq
-    assert result.trace == [
-        ("draft", "ok"), ("quick", "ok"), ("judge", "fail"), ("draft", "ok"), ("quick", "ok"), ("judge", "ok"),
-        ("slow", "ok"),
-    ]  # fmt: skip
-    assert (result.tasks["slow"].visits, result.tasks["slow"].attempts, result.context) == (2, 2, {"k": 1})
-    assert [event.visit for event in made.of("context_changed")] == [2]
-    assert result.invalid_actions == 1 / 8
-
-
-def test_the_failure_of_a_running_task_that_a_jump_has_reset_is_not_heard_of() -> None:
-    made = basic()
-    slow = {"id": "slow", "skill": "fail", "parameters": {"n": 1, "s": 10}, "max_retries": 0, "recovery": "abort"}
-    result = made.run(loop_with(slow))
-    assert (result.phase, result.outcome, statuses(result)["slow"]) == ("completed", "clean", "SUCCEEDED")
-    assert [(event.status, event.error.kind) for event in made.of("visit_discarded")] == [("FAILED", "exception")]
-
-
-def test_a_task_that_a_jump_has_reset_still_holds_its_slot_and_its_lock_until_it_ends() -> None:
-    made = basic()
-    slow = {"id": "slow", "skill": "nap", "parameters": {"s": 10}, "locks": ["db"]}
-    plan = loop_with(slow)
-    plan["tasks"].append({"id": "other", "skill": "nap", "parameters": {"s": 2}, "locks": ["db"], "dependencies": ["wait"]})
-    plan["tasks"].append({"id": "wait", "skill": "nap", "parameters": {"s": 1}})
-    made.run(plan)
-    ends = made.of("visit_discarded", "task_evaluated", task="slow")
-    assert made.of("task_started", task="other")[0].seq > ends[0].seq
-    assert shared_locks(made.events, {"slow": ["db"], "other": ["db"], "draft": [], "quick": [], "judge": [], "wait": []}) == []
-
-
-def test_a_jump_ends_no_wait_for_another_try_but_drops_what_comes_of_it() -> None:
-    made = basic()
-    slow = {"id": "slow", "skill": "fail", "parameters": {"n": 1}, "max_retries": 1, "backoff": {"base": 9, "jitter": "none"}}
-    result = made.run(loop_with(slow))
-    assert [(event.task, event.attempts) for event in made.of("visit_discarded")] == [("slow", 2)]
-    assert (result.tasks["slow"].visits, result.tasks["slow"].attempts) == (2, 3)
-
-
-def test_a_jump_withdraws_an_approval_that_waits_and_the_next_visit_asks_anew() -> None:
-    made = basic()
-    ask = {"id": "ask", "skill": "write", "parameters": {"key": "k", "value": "${results.draft.data}"}, "approval": "required"}
-    result = made.run(loop_with(ask))
-    assert (result.phase, [each["task"] for each in result.waiting]) == ("paused", ["ask"])
-    assert len(made.of("approval_asked", task="ask")) == 2
-    assert made.calls.of["ask"] == 0
-    assert made.calls.order == ["draft", "quick", "judge"] * 2
-
-
-def test_a_result_of_a_reset_task_is_as_if_it_had_not_run() -> None:
-    made = basic()
-    look = {"id": "look", "skill": "write", "parameters": {"key": "seen", "value": "${results.judge.status}"}}
-    result = made.run(loop_with(look))
-    assert result.context == {"seen": "PENDING"}
-
-
-def test_what_comes_after_a_loop_runs_once() -> None:
-    made = basic()
-    plan = plan_of(
-        {"id": "draft"},
-        {"id": "judge", "skill": "fail", "parameters": {"n": 3}, "dependencies": ["draft"], "max_retries": 0, "on_failure": "draft"},
-        {"id": "publish", "dependencies": ["draft"]},
-    )
-    made.run(plan)
-    assert made.calls.order == ["draft", "judge"] * 4 + ["publish"]
-
-
-def test_a_handler_that_two_tasks_share_runs_once() -> None:
-    made = basic()
-    fails = {"skill": "fail", "parameters": {"n": 9}, "max_retries": 0, "on_failure": "handler"}
-    result = made.run(plan_of({"id": "a", **fails}, {"id": "b", **fails}, {"id": "handler"}))
-    assert made.calls.of["handler"] == 1
-    assert (result.phase, result.outcome) == ("completed", "handled_failures")
 
 
 # Sequential plans -------------------------------------------------------------------------------------------------

@@ -52,7 +52,9 @@ def test_what_runs_is_cancelled_what_is_unstarted_stays_and_clean_up_still_runs(
 
 
 @ways
-@pytest.mark.parametrize("words", [{"on_failure": "other"}, {"recovery": "skip"}, {"recovery": "pause"}, {"on_failure": "work"}])
+@pytest.mark.parametrize(
+    "words", [{"on_failure": "other"}, {"recovery": "skip"}, {"recovery": "pause"}, {"on_failure": "work"}]
+)
 def test_a_cancelled_task_is_handled_by_nobody(how: str, words: dict[str, Any]) -> None:
     made, result = ended(how, {"id": "other", "dependencies": ["work"]}, work=words)
     assert (result.phase, result.waiting) == (PHASES[how], [])
@@ -76,7 +78,9 @@ def test_clean_up_runs_one_after_the_other_in_the_plans_order_but_after_its_own_
         {**CLEAN, "id": "third", "priority": "high"},
     )
     assert made.calls.order[-3:] == ["first", "last", "third"]
-    since = next(place for place, event in enumerate(made.events) if event.task == "first" and event.type == "task_started")
+    since = next(
+        place for place, event in enumerate(made.events) if event.task == "first" and event.type == "task_started"
+    )
     assert most_at_once(made.events[since:]) == 1
     assert made.clock.monotonic() == 7
     assert {statuses(result)[name] for name in ("first", "last", "third")} == {"SUCCEEDED"}
@@ -84,7 +88,9 @@ def test_clean_up_runs_one_after_the_other_in_the_plans_order_but_after_its_own_
 
 @ways
 def test_the_conditions_of_clean_up_are_respected(how: str) -> None:
-    _, result = ended(how, {**CLEAN, "condition": "n > 1"}, {**CLEAN, "id": "other", "condition": "n == 1"}, context={"n": 1})
+    _, result = ended(
+        how, {**CLEAN, "condition": "n > 1"}, {**CLEAN, "id": "other", "condition": "n == 1"}, context={"n": 1}
+    )
     assert (statuses(result)["clean"], statuses(result)["other"]) == ("condition", "SUCCEEDED")
     assert ("clean", "skip") in result.trace
 
@@ -121,7 +127,11 @@ def test_clean_up_above_which_nothing_was_started_does_not_run(how: str) -> None
 @ways
 def test_clean_up_has_its_own_time_together(how: str) -> None:
     made, result = ended(
-        how, {**CLEAN, **NAP}, {**CLEAN, "id": "second", **NAP}, {**CLEAN, "id": "third"}, limits={"cleanup_timeout": 15}
+        how,
+        {**CLEAN, **NAP},
+        {**CLEAN, "id": "second", **NAP},
+        {**CLEAN, "id": "third"},
+        limits={"cleanup_timeout": 15},
     )
     assert made.clock.monotonic() == 20
     assert (result.phase, (result.reason or {})["kind"]) == (PHASES[how], KINDS[how])
@@ -151,7 +161,9 @@ def test_a_pause_during_clean_up_stops_nothing() -> None:
 
 def test_max_task_runs_does_not_stop_clean_up() -> None:
     made = basic()
-    plan = plan_of({"id": "a"}, {"id": "b", "dependencies": ["a"]}, {**CLEAN, "dependencies": ["b"]}, limits={"max_task_runs": 1})
+    plan = plan_of(
+        {"id": "a"}, {"id": "b", "dependencies": ["a"]}, {**CLEAN, "dependencies": ["b"]}, limits={"max_task_runs": 1}
+    )
     result = made.run(plan)
     assert (result.phase, (result.reason or {})["setting"]) == ("failed", "limits.max_task_runs")
     assert made.calls.order == ["a", "clean"]
@@ -189,7 +201,9 @@ def test_an_abort_withdraws_the_approvals_that_wait() -> None:
 
 def test_the_writes_and_results_of_before_an_abort_stay() -> None:
     made = basic()
-    plan = plan_of({"id": "w", "skill": "write", "parameters": {"key": "k", "value": 1}}, {**FAILS, "dependencies": ["w"]})
+    plan = plan_of(
+        {"id": "w", "skill": "write", "parameters": {"key": "k", "value": 1}}, {**FAILS, "dependencies": ["w"]}
+    )
     result = made.run(plan)
     assert (result.phase, result.context, result.tasks["w"].data) == ("failed", {"k": 1}, {"seen": 1})
 
@@ -225,9 +239,13 @@ def test_of_two_failures_at_once_the_first_judged_is_the_reason() -> None:
         ({"priority": "medium"}, {"recovery": "by_priority"}, True),
     ],
 )
-def test_the_recovery_is_the_tasks_own_or_the_plans_or_by_priority(words: dict[str, Any], keys: dict[str, Any], goes_on: bool) -> None:
+def test_the_recovery_is_the_tasks_own_or_the_plans_or_by_priority(
+    words: dict[str, Any], keys: dict[str, Any], goes_on: bool
+) -> None:
     result = basic().run(plan_of({**FAILS, **words}, {"id": "after", "dependencies": ["bad"]}, **keys))
-    assert statuses(result) == ({"bad": "optional", "after": "SUCCEEDED"} if goes_on else {"bad": "FAILED", "after": "PENDING"})
+    assert statuses(result) == (
+        {"bad": "optional", "after": "SUCCEEDED"} if goes_on else {"bad": "FAILED", "after": "PENDING"}
+    )
 
 
 def test_by_priority_does_not_skip_what_a_task_of_high_priority_needs() -> None:

@@ -4,29 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from fsm_agent import Answer, ApprovalRequest, RunResult, skill
 from fsm_agent.errors import DecisionRefused
-from tests.engine.support import Basic, basic, drive, others_end, plan_of, statuses, until
+from tests.engine.support import basic, drive, others_end, plan_of, resumed_after, statuses, until
 
 ASK: dict[str, Any] = {"id": "ask", "skill": "nap", "parameters": {"s": 1}, "approval": "required"}
 HANDLED = plan_of({**ASK, "on_failure": "handler"}, {"id": "handler"})
-
-
-def resumed_after(made: Basic, plan: dict[str, Any], *decisions: tuple[Any, ...], **words: Any) -> tuple[RunResult, RunResult]:
-    """A run that pauses, and what becomes of it after these decisions: (task, decision)."""
-
-    async def main() -> tuple[RunResult, RunResult]:
-        paused = await made.engine.run(plan, run_id="r")
-        for task, decision in decisions:
-            await made.engine.decide("r", task, decision, **words)
-        return paused, await made.engine.resume("r")
-
-    return drive(main())
 
 
 # Approvers ----------------------------------------------------------------------------------------------------------
@@ -59,7 +46,10 @@ def test_an_approver_decides(approver: Any, decision: str, by: str, why: str | N
     made = basic(approver=approver)
     result = made.run(HANDLED, run_id="r")
     approved = decision == "approved"
-    assert statuses(result) == {"ask": "SUCCEEDED" if approved else "FAILED", "handler": "not_taken" if approved else "SUCCEEDED"}
+    assert statuses(result) == {
+        "ask": "SUCCEEDED" if approved else "FAILED",
+        "handler": "not_taken" if approved else "SUCCEEDED",
+    }
     (decided,) = result.approvals
     assert [decided[key] for key in ("task", "visit", "decision", "by", "why")] == ["ask", 1, decision, by, why]
     assert isinstance(decided["at"], float)
@@ -110,6 +100,17 @@ def test_an_approver_that_gives_no_answer_leaves_it_to_a_person(approver: Any, w
     assert statuses(result)["ask"] == "SUCCEEDED"
 
 
+def test_an_approver_may_be_a_plain_function_that_returns_an_awaitable() -> None:
+    async def ask(request: ApprovalRequest) -> bool:
+        return True
+
+    def approve(request: ApprovalRequest) -> Any:
+        return ask(request)
+
+    made = basic(approver=approve)
+    assert made.run(plan_of({"id": "ask", "approval": "required"})).completed
+
+
 def test_several_are_asked_at_once_and_answered_in_any_order() -> None:
     answers: dict[str, asyncio.Event] = {}
     asked: list[str] = []
@@ -152,7 +153,10 @@ def test_a_sync_approver_that_waits_holds_up_nobody() -> None:
     def approve(request: ApprovalRequest) -> bool:
         return release.wait(10)
 
-    made = basic({"go": lambda: release.set()}, approver=approve)
+    def go() -> None:
+        release.set()
+
+    made = basic({"go": go}, approver=approve)
     assert made.run(plan_of(ASK, {"id": "b", "skill": "go"})).completed
 
 
@@ -209,7 +213,12 @@ def test_after_a_decision_a_resumed_run_does_as_decided(decision: str, status: s
     assert (result.phase, statuses(result)) == ("completed", {"ask": status, "handler": handler})
     assert [(each["by"], each["why"]) for each in result.approvals] == [("Ada", "so")]
     if decision == "reject":
-        assert result.tasks["ask"].error == {"kind": "rejected", "type": None, "message": "rejected by Ada", "attempt": None}
+        assert result.tasks["ask"].error == {
+            "kind": "rejected",
+            "type": None,
+            "message": "rejected by Ada",
+            "attempt": None,
+        }
 
 
 def test_a_rejection_without_a_handler_goes_to_the_recovery() -> None:
@@ -233,10 +242,30 @@ def test_a_second_decision_is_refused_and_told_who_decided_what() -> None:
     drive(main())
 
 
+def test_a_second_decision_is_told_when_the_first_was_made() -> None:
+    made = basic()
+
+    async def main() -> str:
+        await made.engine.run(plan_of({"id": "ask", "approval": "required"}), run_id="r")
+        await made.engine.decide("r", "ask", "approve", by="Ada")
+        with pytest.raises(DecisionRefused) as refused:
+            await made.engine.decide("r", "ask", "reject", by="Bob")
+        return refused.value.message + refused.value.hint
+
+    told = drive(main())
+    assert "2023-11-14" in told, told  # the first day of the simulated clock
+
+
 def test_an_approved_task_is_called_with_what_was_approved_though_the_context_has_changed() -> None:
     made = basic()
     plan = plan_of(
-        {"id": "ask", "skill": "write", "parameters": {"key": "got", "value": "${n}"}, "approval": "required", "condition": "n == 1"},
+        {
+            "id": "ask",
+            "skill": "write",
+            "parameters": {"key": "got", "value": "${n}"},
+            "approval": "required",
+            "condition": "n == 1",
+        },
         {"id": "b", "skill": "write", "parameters": {"key": "n", "value": 2}},
         context={"n": 1},
     )
@@ -259,7 +288,9 @@ def test_every_visit_is_approved_by_itself() -> None:
 
 
 @pytest.mark.parametrize(("words", "asks"), [({}, True), ({"approval": "none"}, False), ({"risk_level": "low"}, True)])
-def test_a_skill_of_high_risk_is_asked_about_unless_a_persons_plan_says_otherwise(words: dict[str, Any], asks: bool) -> None:
+def test_a_skill_of_high_risk_is_asked_about_unless_a_persons_plan_says_otherwise(
+    words: dict[str, Any], asks: bool
+) -> None:
     @skill(risk="high")
     async def pay() -> None: ...
 
@@ -283,7 +314,12 @@ def test_an_approval_that_expires_counts_as_a_rejection_of_its_own_kind() -> Non
     nap = {"id": "b", "skill": "nap", "parameters": {"s": 50}}
     result = made.run(plan_of({**ASK, "approval_timeout": 20, "on_failure": "handler"}, {"id": "handler"}, nap))
     assert result.completed
-    assert result.tasks["ask"].error == {"kind": "expired", "type": None, "message": "nobody decided in time", "attempt": None}
+    assert result.tasks["ask"].error == {
+        "kind": "expired",
+        "type": None,
+        "message": "nobody decided in time",
+        "attempt": None,
+    }
     (decided,) = made.of("approval_decided")
     assert decided.at - made.of("approval_asked")[0].at == 20
     assert made.calls.order == ["b", "handler"]
@@ -319,75 +355,3 @@ def test_a_decision_in_time_keeps_an_approval_from_expiring_and_the_tasks_own_ti
 
     assert drive(main()).outcome == "clean"
     assert [event.decision for event in made.of("approval_decided")] == ["approved"]
-
-
-# Recovery pause -----------------------------------------------------------------------------------------------------
-
-FAILS: dict[str, Any] = {"id": "a", "skill": "fail", "parameters": {"n": 1}, "max_retries": 0, "recovery": "pause"}
-AFTER: dict[str, Any] = {"id": "after", "dependencies": ["a"]}
-
-
-def test_the_recovery_pause_lets_what_runs_finish_and_asks_a_person() -> None:
-    made = basic()
-    nap = {"skill": "nap", "parameters": {"s": 1}}
-    result = made.run(plan_of(FAILS, AFTER, {"id": "b", **nap}, {"id": "c", **nap, "dependencies": ["b"]}))
-    assert (result.phase, result.outcome) == ("paused", "paused")
-    assert [(each["kind"], each["task"], each["visit"]) for each in result.waiting] == [("failed", "a", 1)]
-    assert (result.tasks["a"].status, (result.tasks["a"].error or {})["message"]) == ("WAITING_APPROVAL", "call 1 fails")
-    assert made.calls.order == ["a", "b"]
-    assert result.trace == [("a", "fail"), ("b", "ok")]
-
-
-@pytest.mark.parametrize(
-    ("decision", "expected", "calls"),
-    [
-        ("rerun", {"a": "SUCCEEDED", "after": "SUCCEEDED"}, ["a", "a", "after"]),
-        ("done", {"a": "SUCCEEDED", "after": "SUCCEEDED"}, ["a", "after"]),
-        ("skip", {"a": "person", "after": "SUCCEEDED"}, ["a", "after"]),
-        ("fail", {"a": "FAILED", "after": "PENDING"}, ["a"]),
-    ],
-)
-def test_a_person_decides_about_a_failed_task(decision: str, expected: dict[str, str], calls: list[str]) -> None:
-    made = basic()
-    words = {"result": {"by": "hand"}} if decision == "done" else {}
-    _, result = resumed_after(made, plan_of(FAILS, AFTER), ("a", decision), **words)
-    assert statuses(result) == expected
-    assert made.calls.order == calls
-    assert result.phase == ("failed" if decision == "fail" else "completed")
-    if decision == "done":
-        assert result.tasks["a"].data == {"by": "hand"}
-        assert result.tasks["a"].error is None
-    if decision == "fail":
-        assert (result.reason or {})["message"] == "call 1 fails"
-    if decision == "rerun":
-        assert (result.tasks["a"].visits, result.tasks["a"].attempts) == (2, 2)
-
-
-def test_a_task_that_fails_again_is_asked_about_again() -> None:
-    made = basic()
-    plan = plan_of({**FAILS, "parameters": {"n": 2}}, AFTER)
-    paused, second = resumed_after(made, plan, ("a", "rerun"))
-    assert (second.phase, second.waiting[0]["visit"]) == ("paused", 2)
-    assert paused.waiting[0]["approval"] != second.waiting[0]["approval"]
-
-
-@pytest.mark.parametrize("wanted", ["approve", "reject"])
-def test_a_failed_task_can_be_neither_approved_nor_rejected(wanted: str) -> None:
-    made = basic()
-
-    async def main() -> None:
-        await made.engine.run(plan_of(FAILS), run_id="r")
-        with pytest.raises(DecisionRefused, match="cannot be decided"):
-            await made.engine.decide("r", "a", wanted)
-
-    drive(main())
-
-
-def test_a_rerun_past_its_visits_goes_to_the_recovery_again() -> None:
-    made = basic()
-    _, result = resumed_after(made, plan_of({**FAILS, "max_visits": 1}), ("a", "rerun"))
-    assert (result.phase, [each["kind"] for each in result.waiting]) == ("paused", ["failed"])
-    assert (result.tasks["a"].error or {})["kind"] == "limit"
-    assert made.calls.order == ["a"]
-
-

@@ -39,7 +39,10 @@ def test_the_idempotency_key_is_the_same_for_every_attempt_of_one_visit_and_for_
 
     made = basic({"keyed": note})
     task = {"skill": "keyed", "max_retries": 2}
-    plan = plan_of({**task, "id": "a", "on_failure": "a", "max_visits": 3, "recovery": "skip"}, {**task, "id": "b", "recovery": "skip"})
+    plan = plan_of(
+        {**task, "id": "a", "on_failure": "a", "max_visits": 3, "recovery": "skip"},
+        {**task, "id": "b", "recovery": "skip"},
+    )
     for run_id in ("r", "s"):
         assert made.run(plan, run_id=run_id).tasks["a"].attempts == 9
     assert len(keys) == 8
@@ -146,7 +149,8 @@ def test_what_is_written_is_plain_data_and_a_copy() -> None:
 
 @pytest.mark.parametrize("swallow", [False, True])
 @pytest.mark.parametrize(
-    ("key", "value", "kind", "error"), [("k", object(), "not_json", NotJson), ("else", 1, "undeclared_write", UndeclaredWrite)]
+    ("key", "value", "kind", "error"),
+    [("k", object(), "not_json", NotJson), ("else", 1, "undeclared_write", UndeclaredWrite)],
 )
 def test_a_write_that_breaks_a_rule_fails_the_task_even_if_the_skill_goes_on(
     key: str, value: Any, kind: str, error: type[Exception], swallow: bool
@@ -170,7 +174,9 @@ def test_a_write_that_breaks_a_rule_fails_the_task_even_if_the_skill_goes_on(
 def test_a_plan_may_declare_what_a_task_writes() -> None:
     made = basic()
     write = {"skill": "write", "parameters": {"key": "k", "value": 1}, "recovery": "skip"}
-    result = made.run(plan_of({**write, "id": "a", "writes": ["k"]}, {**write, "id": "b", "writes": ["other"], "dependencies": ["a"]}))
+    result = made.run(
+        plan_of({**write, "id": "a", "writes": ["k"]}, {**write, "id": "b", "writes": ["other"], "dependencies": ["a"]})
+    )
     assert statuses(result) == {"a": "SUCCEEDED", "b": "optional"}
     assert "other" in (result.tasks["b"].error or {})["message"]
 
@@ -191,12 +197,44 @@ def test_parameters_are_rendered_once_a_visit_and_each_attempt_gets_its_own_copy
     made = basic({"spoil": spoil})
     parameters = {"items": "${context['list']}", "deep": {"list": [1, "${n}"]}}
     plan = plan_of(
-        {"id": "a", "skill": "spoil", "parameters": parameters, "max_retries": 2, "on_failure": "a", "max_visits": 2, "recovery": "skip"},
+        {
+            "id": "a",
+            "skill": "spoil",
+            "parameters": parameters,
+            "max_retries": 2,
+            "on_failure": "a",
+            "max_visits": 2,
+            "recovery": "skip",
+        },
         context={"list": ["x"], "n": 1},
     )
     result = made.run(plan)
     assert seen == [[["x"], {"list": [1, 1]}]] * 6
     assert result.context == {"list": ["x"], "n": 1}
+
+
+def test_each_attempt_gets_its_own_copy_of_parameters_without_a_type() -> None:
+    seen: list[Any] = []
+
+    @skill(idempotent=True)
+    async def spoil(items, deep: dict[str, Any]) -> None:  # type: ignore[no-untyped-def] # untyped is the point
+        seen.append([[*items], {"list": [*deep["list"]]}])
+        items.append("spoiled")
+        deep["list"].append("spoiled")
+        raise OSError("down")
+
+    task = {"id": "a", "skill": "spoil", "parameters": {"items": ["x"], "deep": {"list": [1]}}, "max_retries": 1}
+    basic({"spoil": spoil}).run(plan_of(task))
+    assert seen == [[["x"], {"list": [1]}]] * 2
+
+
+def test_a_skill_cannot_change_the_record_of_its_own_start() -> None:
+    async def spoil(items: Any) -> None:
+        items.append("spoiled")
+
+    made = basic({"spoil": spoil})
+    made.run(plan_of({"id": "a", "skill": "spoil", "parameters": {"items": "${[n]}"}}, context={"n": 1}))
+    assert made.of("task_started")[0].parameters == {"items": [1]}
 
 
 def test_every_visit_renders_its_parameters_anew() -> None:
@@ -225,14 +263,16 @@ def test_parameters_that_do_not_fit_fail_the_visit_without_a_call_and_without_th
 
 def test_a_parameter_that_cannot_be_rendered_fails_the_visit() -> None:
     made = basic()
-    result = made.run(plan_of({"id": "a", "skill": "fail", "parameters": {"n": "${context['no']}"}, "recovery": "skip"}))
+    result = made.run(
+        plan_of({"id": "a", "skill": "fail", "parameters": {"n": "${context['no']}"}, "recovery": "skip"})
+    )
     assert (result.tasks["a"].error or {})["kind"] == "parameters"
     assert (result.tasks["a"].visits, result.tasks["a"].attempts) == (1, 0)
 
 
 # Versions of skills -----------------------------------------------------------------------------------------------
 
-VERSION = '''
+VERSION = """
 from fsm_agent import skill
 
 @skill(idempotent=True, max_retries=1)
@@ -241,7 +281,7 @@ async def work(context):
     if context.attempt == 1:
         raise OSError("again")
     return {n}
-'''
+"""
 
 
 def test_a_visit_keeps_the_version_of_its_skill_that_it_began_with(tmp_path: Path) -> None:
@@ -274,6 +314,8 @@ def test_a_skill_that_is_gone_at_its_turn_fails_its_task_and_not_the_engine(tmp_
         made.engine.skills.reload()
 
     made.engine.skills.add(vanish)
-    result = made.run(plan_of({"id": "a", "skill": "vanish"}, {"id": "b", "skill": "work", "dependencies": ["a"], "recovery": "skip"}))
+    result = made.run(
+        plan_of({"id": "a", "skill": "vanish"}, {"id": "b", "skill": "work", "dependencies": ["a"], "recovery": "skip"})
+    )
     assert statuses(result) == {"a": "SUCCEEDED", "b": "optional"}
     assert "no skill 'work'" in (result.tasks["b"].error or {})["message"]

@@ -12,7 +12,9 @@ from pydantic import BaseModel
 
 from fsm_agent import RefusedByFilter, RunResult, SkillContext, skill
 from fsm_agent.core.result import TaskResult
+from fsm_agent.engine.simulation import simulate
 from fsm_agent.skills.filters import FilterInfo
+from tests.engine.scripted import compiled
 from tests.engine.support import Basic, basic, plan_of, statuses
 
 
@@ -51,7 +53,10 @@ class Point:
         ({"b", "a"}, ["a", "b"]),
         (Model(n=1, when=date(2026, 1, 2)), {"n": 1, "when": "2026-01-02"}),
         (Point(1, frozenset({"t"})), {"x": 1, "tags": ["t"]}),
-        ({"deep": [{"model": Model(n=1, when=date(2026, 1, 2))}]}, {"deep": [{"model": {"n": 1, "when": "2026-01-02"}}]}),
+        (
+            {"deep": [{"model": Model(n=1, when=date(2026, 1, 2))}]},
+            {"deep": [{"model": {"n": 1, "when": "2026-01-02"}}]},
+        ),
         (Decimal("1.5"), "1.5"),
         (10**30, 10**30),
     ],
@@ -208,8 +213,24 @@ def test_a_verification_sees_the_writes_of_its_own_attempt() -> None:
 
 def test_the_writes_of_a_task_that_is_not_verified_are_not_committed() -> None:
     made = basic()
-    task = {"id": "a", "skill": "write", "parameters": {"key": "k", "value": 2}, "verification": "1 > 2", "recovery": "skip"}
+    task = {
+        "id": "a",
+        "skill": "write",
+        "parameters": {"key": "k", "value": 2},
+        "verification": "1 > 2",
+        "recovery": "skip",
+    }
     assert made.run(plan_of(task, context={"k": 1})).context == {"k": 1}
+
+
+def test_a_simulated_run_keeps_as_little_of_an_unverified_result_as_a_real_one() -> None:
+    async def give() -> dict[str, int]:
+        return {"v": 0}
+
+    plan = plan_of({"id": "a", "skill": "give", "verification": "result.v > 0", "on_failure": "b"}, {"id": "b"})
+    real = basic({"give": give}).run(plan)
+    simulated = simulate(compiled(plan), {"a": [{"data": {"v": 0}}]})
+    assert simulated.tasks["a"].data == real.tasks["a"].data
 
 
 # Filters ----------------------------------------------------------------------------------------------------------
