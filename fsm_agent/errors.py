@@ -8,6 +8,7 @@
     │   ├── ExpressionTooComplex        code "too_complex"
     │   ├── UnknownName                 code "unknown_name"
     │   ├── UnknownField                code "unknown_field"
+    │   │   └── UnknownTaskReference        `results.X` without a task X
     │   ├── ExpressionType              code "type"
     │   ├── ExpressionBudget            code "budget"
     │   └── ExpressionValue             code "value"
@@ -34,6 +35,7 @@
     │   ├── RunExists                   a run of that id is there already
     │   ├── RunNotActive                the run has ended, or nobody drives it
     │   └── DecisionRefused             a decision that fits no waiting approval, or comes second
+    ├── NoTemplate                  no plan template fits the goal, or several do
     ├── DiagramError                a picture cannot be drawn here
     └── UsageError                  wrong use of the command line or the API
 
@@ -155,6 +157,10 @@ class UnknownField(ConditionError):
     """A key or index that the data does not have."""
 
     code = "unknown_field"
+
+
+class UnknownTaskReference(UnknownField):
+    """`results.X` where X is no task of the plan; `name` is X."""
 
 
 class ExpressionType(ConditionError):
@@ -425,6 +431,12 @@ class DecisionRefused(RunError):
     """A decision that fits no waiting approval, fits several, or comes second."""
 
     code = "decision_refused"
+
+
+class NoTemplate(FsmAgentError):
+    """No template fits the goal, or several do."""
+
+    code = "no_template"
 
 
 class DiagramError(FsmAgentError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from fsm_agent.errors import UnknownField
+from fsm_agent.errors import UnknownTaskReference
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,3 @@ class Names:
 
     def __contains__(self, name: str) -> bool:
         return name in self.fixed or name in self.extra
-
-
-class UnknownTaskReference(UnknownField):
-    """`results.X` where X is no task of the plan; `name` is X."""

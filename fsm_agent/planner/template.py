@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from fsm_agent.errors import FsmAgentError, UsageError
+from fsm_agent.errors import NoTemplate, UsageError
 from fsm_agent.plan.loader import read_plan
 from fsm_agent.plan.model import Plan
 from fsm_agent.planner.protocol import PlanRequest, Proposal
@@ -15,12 +15,6 @@ ENDINGS = (".yaml", ".yml", ".json")
 """Plan files in a folder of templates."""
 
 _LONGEST_GOAL = 10_000
-
-
-class NoTemplate(FsmAgentError):
-    """No template fits the goal, or several do."""
-
-    code = "no_template"
 
 
 def fits(plan: Plan, goal: str) -> bool:

@@ -367,3 +367,19 @@ def test_a_skill_can_pause_its_own_run() -> None:
     paused, result = drive(main())
     assert statuses(paused)["b"] in ("PENDING", "READY")
     assert result.completed
+
+
+def test_a_result_of_a_paused_run_shares_nothing_with_the_run() -> None:
+    made = basic()
+    write = {"skill": "write", "parameters": {"key": "list", "value": [1]}}
+    plan = plan_of({"id": "a", **write}, {"id": "ask", "dependencies": ["a"], "approval": "required"})
+
+    async def main() -> RunResult:
+        paused = await made.engine.run(plan, run_id="r")
+        paused.context["list"].append("spoiled")
+        paused.tasks["a"].data["seen"].append("spoiled")
+        await made.engine.decide("r", "ask", "approve")
+        return await made.engine.resume("r")
+
+    result = drive(main())
+    assert (result.context, result.tasks["a"].data) == ({"list": [1]}, {"seen": [1]})

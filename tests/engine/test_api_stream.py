@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import Any
 
 import pytest
@@ -158,3 +159,20 @@ def test_many_streams_and_runs_go_on_side_by_side() -> None:
         return streams
 
     assert drive(main()) == [{f"s{n}"} for n in range(10)]
+
+
+def test_a_stream_that_is_just_left_ends_with_its_event_loop_and_without_a_message(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    made = basic()
+    plan = plan_of({"id": "a", **NAP}, {"id": "clean", "dependencies": ["a"], "join": "all_done"})
+
+    async def main() -> None:
+        async for event in made.engine.stream(plan):
+            if event.type == "task_started":
+                break
+
+    with caplog.at_level(logging.ERROR, "asyncio"):
+        drive(main())
+    assert caplog.messages == []
+    assert made.events[-1].type == "run_finished"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
+from fsm_agent import RunResult
 from fsm_agent.errors import DecisionRefused
-from tests.engine.support import basic, drive, plan_of, resumed_after, statuses
+from tests.engine.support import basic, bounded, drive, plan_of, resumed_after, statuses
 
 FAILS: dict[str, Any] = {"id": "a", "skill": "fail", "parameters": {"n": 1}, "max_retries": 0, "recovery": "pause"}
 AFTER: dict[str, Any] = {"id": "after", "dependencies": ["a"]}
@@ -78,3 +80,33 @@ def test_a_rerun_past_its_visits_goes_to_the_recovery_again() -> None:
     assert (result.phase, [each["kind"] for each in result.waiting]) == ("paused", ["failed"])
     assert (result.tasks["a"].error or {})["kind"] == "limit"
     assert made.calls.order == ["a"]
+
+
+def test_a_failure_that_was_not_asked_about_yet_does_not_wait_after_the_run_was_aborted() -> None:
+    made = basic()
+    plan = plan_of(
+        {"id": "ask", "approval": "required", "recovery": "pause"},
+        {"id": "a", "skill": "fail", "parameters": {"n": 9}, "max_retries": 0, "recovery": "pause"},
+    )
+
+    async def main() -> RunResult:
+        await made.engine.run(plan, run_id="r")
+        await made.engine.decide("r", "ask", "reject")
+        await made.engine.decide("r", "a", "fail")
+        return await made.engine.resume("r")
+
+    result = drive(main())
+    assert (result.phase, statuses(result)) == ("failed", {"ask": "PENDING", "a": "FAILED"})
+
+
+def test_a_decision_that_ends_a_run_at_the_moment_of_its_pause_hangs_nothing() -> None:
+    made = basic()
+    doings: list[asyncio.Task[None]] = []
+
+    def meddle(event: Any) -> None:
+        if event.type == "phase_changed" and event.dest == "paused":
+            doings.append(asyncio.get_running_loop().create_task(made.engine.decide("r", "a", "fail")))
+
+    made.engine.add_listener(meddle)
+    task = {"id": "a", "skill": "fail", "parameters": {"n": 9}, "max_retries": 0, "recovery": "pause"}
+    assert bounded(made, plan_of(task), run_id="r").phase in ("paused", "failed")

@@ -114,3 +114,28 @@ def test_a_name_with_another_meaning_in_expressions_is_told_wherever_it_is_decla
         ("shadowed_name", f"context.{name}"),
         ("shadowed_name", "writes[1]"),
     ]
+
+
+def limits_of(origin: str, **limits: Any) -> list[tuple[str, str | None]]:
+    plan = {"origin": origin, "limits": limits, "tasks": [{"id": "a", "skill": "read"}]}
+    return [(problem.rule, problem.field) for problem in check_plan(plan, CATALOG).problems]
+
+
+@pytest.mark.parametrize("limit", ["max_parallel", "max_task_runs", "max_result_bytes", "cleanup_timeout"])
+def test_a_models_plan_cannot_raise_a_limit(limit: str) -> None:
+    assert limits_of("model", **{limit: 100_000_000}) == [("limit_raised", f"limits.{limit}")]
+
+
+def test_a_models_plan_may_lower_limits_and_set_a_deadline() -> None:
+    assert limits_of("model", max_parallel=1, max_task_runs=5, deadline=10) == []
+
+
+def test_a_persons_plan_may_raise_limits() -> None:
+    assert limits_of("person", max_parallel=1000) == []
+
+
+def test_the_risk_of_a_skill_that_may_stand_in_counts_for_the_task() -> None:
+    plan = {"tasks": [{"id": "a", "skill": "read", "fallback": "pay"}]}
+    compiled = check_plan(plan, CATALOG).compiled
+    assert compiled is not None
+    assert (compiled.tasks[0].risk, compiled.tasks[0].needs_approval) == ("high", True)

@@ -28,6 +28,7 @@ RULES: tuple[Rule, ...] = (
     support.not_supported,
     policies.risk_raised,
     policies.approval_forbidden,
+    policies.limits_raised,
     policies.retry_without_effect,
     policies.shadowed_names,
 )

@@ -8,7 +8,8 @@ from collections.abc import Collection, Iterator
 from fsm_agent.plan.catalog import SkillSpec
 from fsm_agent.plan.compiled import FIXED_NAMES, RESULT
 from fsm_agent.plan.findings import Finding, shown, warning
-from fsm_agent.plan.policy import RETRIABLE_KINDS
+from fsm_agent.plan.model import Limits
+from fsm_agent.plan.policy import OTHER_KINDS, RETRIABLE_KINDS
 from fsm_agent.plan.rules.subject import Subject
 
 
@@ -29,6 +30,21 @@ def approval_forbidden(subject: Subject) -> Iterator[Finding]:
         if compiled.task.approval == "none" and compiled.needs_approval:
             message = "a model's plan cannot switch off the approval of a high-risk task: `approval: none` is ignored"
             yield warning("approval_forbidden", ("tasks", place, "approval"), message)
+
+
+def limits_raised(subject: Subject) -> Iterator[Finding]:
+    """A model's plan asks for more than the limits that hold where a plan says nothing."""
+    plan = subject.plan
+    if plan.origin != "model":
+        return
+    default = Limits.model_construct()
+    for name in sorted(plan.limits.model_fields_set):
+        stated, most = getattr(plan.limits, name), getattr(default, name)
+        if name == "max_task_runs":
+            most = max(1000, 10 * len(plan.tasks))
+        if most is not None and stated is not None and stated > most:
+            message = f"a model's plan cannot raise this limit: {stated:g} is more than {most:g}"
+            yield Finding("limit_raised", ("limits", name), message, hint="leave it out, or let a person own the plan")
 
 
 def retry_without_effect(subject: Subject) -> Iterator[Finding]:
@@ -66,7 +82,7 @@ def shadowed_names(subject: Subject) -> Iterator[Finding]:
 
 def _never_retried(name: str, spec: SkillSpec | None) -> str:
     """Why an entry of a plan's retry_on has no effect; nothing where it may have one."""
-    if name in _OTHER_KINDS:
+    if name in OTHER_KINDS:
         return f"failures of the kind {name!r} are never retried"
     if spec is None or spec.idempotent or not spec.policy.retry_on:
         return ""  # with no retry_on of the author's, the warning is on max_retries
@@ -75,13 +91,6 @@ def _never_retried(name: str, spec: SkillSpec | None) -> str:
     if not _may_be_among(name, spec.policy.retry_on):
         return f"the author of the skill {shown(spec.name)} does not name {name!r} as safe to retry"
     return ""
-
-
-_OTHER_KINDS = frozenset({
-    "exception", "parameters", "condition", "not_json", "too_large", "write_conflict", "undeclared_write",
-    "permission", "rejected", "expired", "interrupted", "cancelled", "circuit_open", "rate_limited", "worker_died",
-    "limit",
-})  # fmt: skip
 
 
 def _may_be_among(name: str, named: Collection[str]) -> bool:
