@@ -18,9 +18,10 @@ from fsm_agent.errors import (
     ForbiddenExpression,
     UnknownField,
     UnknownName,
+    UnknownTaskReference,
 )
 from fsm_agent.plan.expression_functions import FUNCTIONS, METHOD_NAMES
-from fsm_agent.plan.expression_names import Names, UnknownTaskReference
+from fsm_agent.plan.expression_names import Names
 from fsm_agent.plan.expression_operators import BINARY
 from fsm_agent.plan.expression_text import REFUSED_CHARACTERS, Source, refused_character
 from fsm_agent.plan.nearness import did_you_mean, near

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from fsm_agent.errors import UnknownTaskReference
-
 
 @dataclass(frozen=True, slots=True)
 class Names:

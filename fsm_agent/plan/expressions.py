@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from fsm_agent.errors import UnknownTaskReference
 from fsm_agent.plan.expression_evaluator import Evaluator
 from fsm_agent.plan.expression_gate import Gate
-from fsm_agent.plan.expression_names import Names, UnknownTaskReference
+from fsm_agent.plan.expression_names import Names
 from fsm_agent.plan.expression_text import Source, parse, read
 from fsm_agent.plan.expression_values import check_judgeable, check_value
 

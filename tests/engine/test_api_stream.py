@@ -96,6 +96,20 @@ def test_a_stream_pauses_with_its_run_and_the_run_can_be_resumed() -> None:
     assert drive(main()).completed
 
 
+def test_a_deadline_ends_a_stream() -> None:
+    made = basic()
+
+    async def main() -> RunResult | None:
+        stream = made.engine.stream(WITH_CLEANUP, deadline=3)
+        async for _ in stream:
+            pass
+        return stream.result
+
+    result = drive(main())
+    assert result is not None
+    assert ((result.reason or {})["kind"], made.clock.monotonic(), made.calls.order) == ("limit", 3, ["a", "clean"])
+
+
 @pytest.mark.parametrize("how", ["aclose", "async with", "cancelled"])
 def test_leaving_a_stream_early_cancels_its_run_and_still_cleans_up(how: str) -> None:
     made = basic()

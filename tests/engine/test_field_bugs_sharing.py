@@ -146,6 +146,16 @@ def test_f08_writes_to_different_keys_do_not_conflict() -> None:
     assert (result.outcome, result.context) == ("clean", {"x": 1, "y": 2})
 
 
+def test_f08_what_a_failed_task_wrote_conflicts_with_nobody() -> None:
+    async def writes_and_fails(context: SkillContext) -> None:
+        context.set("k", 1)
+        raise OSError("down")
+
+    made = basic({"bad": writes_and_fails})
+    result = made.run(plan_of({"id": "a", "skill": "bad", "recovery": "skip"}, write("b", 2)))
+    assert (statuses(result), result.context) == ({"a": "optional", "b": "SUCCEEDED"}, {"k": 2})
+
+
 VALUES = {"a": ["x", "y"], "b": ["y", "z"], "c": ["x"], "d": ["w"]}
 RULES = [
     ("sum", {"a": 1, "b": 2, "c": 3.5, "d": -4}, 10, 12.5),

@@ -186,6 +186,17 @@ def test_a_run_that_is_cancelled_waits_for_no_approver() -> None:
     assert stopped == ["asking"]
 
 
+def test_a_deadline_waits_for_no_approver() -> None:
+    async def never(request: ApprovalRequest) -> bool:
+        await asyncio.Event().wait()
+        return True
+
+    made = basic(approver=never)
+    result = made.run(plan_of(ASK), deadline=20)
+    assert (result.phase, (result.reason or {})["kind"], made.clock.monotonic()) == ("failed", "limit", 20)
+    assert (statuses(result), result.waiting) == ({"ask": "PENDING"}, [])
+
+
 # Without an approver ------------------------------------------------------------------------------------------------
 
 

@@ -86,6 +86,14 @@ def test_a_task_that_waits_to_try_again_holds_its_slot_and_the_others_go_on() ->
     assert made.clock.monotonic() == 20
 
 
+def test_the_deadline_of_a_run_cuts_a_wait_short() -> None:
+    made = basic()
+    result = made.run(plan_of({**FAILS, "max_retries": 9, "backoff": {"base": 30, "cap": 100}}), deadline=20)
+    assert (result.phase, (result.reason or {})["kind"], made.clock.monotonic()) == ("failed", "limit", 20)
+    assert (result.tasks["a"].error or {})["kind"] == "cancelled"
+    assert result.tasks["a"].attempts == 2
+
+
 # Timeouts -------------------------------------------------------------------------------------------------------------
 
 

@@ -100,7 +100,7 @@ RULES: list[tuple[MergeRule, Any, list[Any], Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("rule", "base", "writes", "merged"), RULES, ids=lambda value: str(value))
+@pytest.mark.parametrize(("rule", "base", "writes", "merged"), RULES, ids=str)
 def test_a_merge_does_not_depend_on_who_finished_first(
     rule: MergeRule, base: Any, writes: list[Any], merged: Any
 ) -> None:

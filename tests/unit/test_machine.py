@@ -131,7 +131,7 @@ def test_final_phases_have_no_way_out(phase: Phase) -> None:
 
 
 def test_a_refusal_says_what_would_have_been_legal() -> None:
-    with pytest.raises(IllegalTransition, match="'settled' is illegal in phase 'idle'.*legal: start, cancel"):
+    with pytest.raises(IllegalTransition, match=r"'settled' is illegal in phase 'idle'.*legal: start, cancel"):
         fire(StandIn(), "settled")
 
 
