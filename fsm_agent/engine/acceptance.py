@@ -4,21 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
+from fsm_agent.core.context import View
 from fsm_agent.core.names import names_of, names_of_template
 from fsm_agent.core.run import Run
 from fsm_agent.engine.services import Services
 from fsm_agent.errors import ConditionError, NotJson, SkillError, TooLarge
 from fsm_agent.jsonable import copy_plain
+from fsm_agent.plan.compiled import CompiledTask
 from fsm_agent.plan.expressions import Expression
-from fsm_agent.plan.policy import ENGINE_TIMEOUT, Failure
-from fsm_agent.skills.filters import apply_after
+from fsm_agent.plan.policy import ENGINE_TIMEOUT, Failure, Policy
+from fsm_agent.skills.filters import FilterNote, apply_after
 from fsm_agent.skills.outcomes import Reported, failure_of, interpret, reported_failure
 from fsm_agent.skills.skill import Skill
 
-if TYPE_CHECKING:
-    from fsm_agent.engine.visits import Visit
+
+class Visited(Protocol):
+    """The visit whose result is looked at."""
+
+    attempts: int
+    parameters: Mapping[str, Any]
+    policy: Policy
+    task: CompiledTask
+    view: View
+
+    def note(self, note: FilterNote) -> None:
+        """A filter did something."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +60,7 @@ class Acceptor:
         self._services = services
 
     def accept(
-        self, visit: Visit, value: Any, writes: Mapping[str, Any], *, skill: Skill, verify: bool
+        self, visit: Visited, value: Any, writes: Mapping[str, Any], *, skill: Skill, verify: bool
     ) -> Accepted | Failure:
         """Look at what a call returned."""
         try:
@@ -67,7 +79,7 @@ class Acceptor:
         check = visit.task.verification
         return Accepted(data) if check is None or not verify else self._verify(check, visit, data, writes)
 
-    def _verify(self, check: Expression, visit: Visit, data: Any, writes: Mapping[str, Any]) -> Accepted | Failure:
+    def _verify(self, check: Expression, visit: Visited, data: Any, writes: Mapping[str, Any]) -> Accepted | Failure:
         names = names_of(self._run, check, view=visit.view, writes=writes, result=data)
         try:
             holds = check.test(names, self._services.evaluators.mine)
@@ -77,7 +89,7 @@ class Acceptor:
             return Accepted(data, verified=holds)
         return Failure("verification", None, "the verification is false", visit.attempts)
 
-    def stand_in(self, visit: Visit) -> StandIn | Accepted | None:
+    def stand_in(self, visit: Visited) -> StandIn | Accepted | None:
         """What a visit's fallback comes to: a value, a call to make, or nothing (it fails itself)."""
         fallback = visit.policy.fallback
         if fallback is None:
@@ -95,5 +107,5 @@ class Acceptor:
         except (ConditionError, SkillError):
             return None
 
-    def _render(self, visit: Visit, template: Any) -> Any:
+    def _render(self, visit: Visited, template: Any) -> Any:
         return template.render(names_of_template(self._run, template, view=visit.view), self._services.evaluators.mine)

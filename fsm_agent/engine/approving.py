@@ -7,18 +7,16 @@ import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from fsm_agent.clock import Timer
 from fsm_agent.core.approvals import approval_id, digest_of
 from fsm_agent.core.events import ApprovalAsked, ApprovalDecided, ApprovalHandedOn, Verdict
+from fsm_agent.engine.host import RunHost
 from fsm_agent.errors import DecisionRefused
 from fsm_agent.jsonable import to_plain
 from fsm_agent.skills.isolation import Flight, start
 from fsm_agent.skills.outcomes import describe
-
-if TYPE_CHECKING:
-    from fsm_agent.clock import Timer
-    from fsm_agent.engine.driver import Driver
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +52,8 @@ Approver = Callable[[ApprovalRequest], bool | Answer | Awaitable[bool | Answer |
 class Approving:
     """The open questions of one run, and who is being asked."""
 
-    def __init__(self, driver: Driver, approver: Approver | None) -> None:
-        self._driver = driver
+    def __init__(self, host: RunHost, approver: Approver | None) -> None:
+        self._host = host
         self._approver = approver
         self._flights: dict[str, Flight] = {}
         self._timers: dict[str, Timer] = {}
@@ -66,44 +64,48 @@ class Approving:
 
     def ask_about_plan(self) -> None:
         """A person must agree to the plan."""
-        run = self._driver.run
+        run = self._host.run
         digest = digest_of(run.compiled.plan.to_json())
         name = approval_id(run.run_id, None, run.plan_version, None, digest)
         self._ask(ApprovalAsked(approval=name, kind="plan", visit=0, digest=digest))
 
     def ask_about_failure(self, place: int) -> None:
         """A task failed, and a person must say what is to become of it."""
-        run = self._driver.run
+        run = self._host.run
         node, task = run.schedule.nodes[place], run.compiled.graph.ids[place]
         name = approval_id(run.run_id, task, node.visits, None, "failed")
         self._ask(ApprovalAsked(approval=name, kind="failed", task=task, visit=node.visits, error=node.error))
 
     def _ask(self, event: ApprovalAsked) -> None:
-        self._driver.record(event)
+        self._host.record(event)
         self.asked(event)
 
     def asked(self, event: ApprovalAsked) -> None:
         """A question was recorded: start its clock, and ask the approver if there is one."""
-        clock = self._driver.clock
+        clock = self._host.clock
         self._forget(event.approval)
         if event.expires_at is not None:
-            wait = max(0.0, event.expires_at - clock.now())
-            self._timers[event.approval] = clock.call_later(wait, partial(self._expire, event))
+            self._set_timer(event, event.expires_at)
         if event.approver and self._approver is not None:
             request = self._request(event)
             self._ask_approver(event, partial(self._approver, request), is_async=_is_async(self._approver))
 
+    def _set_timer(self, event: ApprovalAsked, expires_at: float) -> None:
+        clock = self._host.clock
+        wait = max(0.0, expires_at - clock.now())
+        self._timers[event.approval] = clock.call_later(wait, partial(self._expire, event))
+
     def _ask_approver(self, event: ApprovalAsked, ask: Callable[[], Any], *, is_async: bool) -> None:
-        driver = self._driver
+        host = self._host
         on_end = partial(self._answered, event, object())
         token = on_end.args[1]
         self._asking[event.approval] = token
         self._flights[event.approval] = start(
-            ask, {}, on_end, is_async=is_async, timeout=None, clock=driver.clock, grace=driver.cancel_grace
+            ask, {}, on_end, is_async=is_async, timeout=None, clock=host.clock, grace=host.cancel_grace
         )
 
     def _request(self, event: ApprovalAsked) -> ApprovalRequest:
-        run = self._driver.run
+        run = self._host.run
         task = run.task(run.compiled.graph.index[event.task]) if event.task is not None else None
         return ApprovalRequest(
             run_id=run.run_id,
@@ -125,7 +127,7 @@ class Approving:
             return  # asked about what is no longer wanted
         self._flights.pop(event.approval, None)
         del self._asking[event.approval]
-        if self._closed or event.approval not in self._driver.run.approvals.open:
+        if self._closed or event.approval not in self._host.run.approvals.open:
             return
         if inspect.isawaitable(value):
             self._ask_approver(event, partial(_awaited, value), is_async=True)
@@ -136,21 +138,32 @@ class Approving:
             verdict: Verdict = "approved" if value.approved else "rejected"
             self._settle(event, verdict, by=value.by or "approver", why=value.why)
             return
-        message = "" if error is None else f"the approver failed: {self._driver.secrets.out_of_text(describe(error))}"
+        message = "" if error is None else f"the approver failed: {self._host.secrets.out_of_text(describe(error))}"
         if error is None and value is not None:
             message = f"the approver returned {type(value).__name__}, not True, False, None or an Answer"
-        self._driver.tell(ApprovalHandedOn(approval=event.approval, task=event.task, message=message))
+        self._host.tell(ApprovalHandedOn(approval=event.approval, task=event.task, message=message))
 
     def _expire(self, event: ApprovalAsked) -> None:
-        if event.approval in self._driver.run.approvals.open:
+        if event.approval in self._host.run.approvals.open:
             self._settle(event, "expired", by=None, why=None)
+
+    def catch_up(self) -> None:
+        """Look at the time of all open questions anew: their timers were those of an event loop that may be gone."""
+        clock = self._host.clock
+        for event in list(self._host.run.approvals.open.values()):
+            if event.expires_at is not None:
+                self._forget(event.approval)
+                if clock.now() >= event.expires_at:
+                    self._expire(event)
+                else:
+                    self._set_timer(event, event.expires_at)
 
     def decide(
         self, which: str | None, verdict: Verdict, *, by: str | None = None, why: str | None = None, result: Any = None
     ) -> None:
         """Someone decides about an approval (by its id, or its task's only one). Raises DecisionRefused, NotJson."""
-        event = self._driver.run.approvals.find(which, verdict)
-        if event.expires_at is not None and self._driver.clock.now() > event.expires_at:
+        event = self._host.run.approvals.find(which, verdict)
+        if event.expires_at is not None and self._host.clock.now() > event.expires_at:
             self._settle(event, "expired", by=None, why=None)
             raise DecisionRefused(f"the approval of {event.task!r} has expired", hint="it counts as rejected")
         self._settle(event, verdict, by=by, why=why, result=to_plain(result))
@@ -159,7 +172,7 @@ class Approving:
         self, event: ApprovalAsked, verdict: Verdict, *, by: str | None, why: str | None, result: Any = None
     ) -> None:
         self._forget(event.approval)
-        self._driver.tell(
+        self._host.tell(
             ApprovalDecided(
                 approval=event.approval,
                 decision=verdict,

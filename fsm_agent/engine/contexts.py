@@ -7,16 +7,14 @@ import hashlib
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fsm_agent.core.events import Event, Progress, TaskLogged
+from fsm_agent.engine.host import RunHost
+from fsm_agent.engine.visits import Visit
 from fsm_agent.jsonable import copy_plain, encode
 from fsm_agent.skills.context import SkillContext
-
-if TYPE_CHECKING:
-    from fsm_agent.engine.driver import Driver
-    from fsm_agent.engine.visits import Visit
-    from fsm_agent.skills.skill import Skill
+from fsm_agent.skills.skill import Skill
 
 
 def idempotency_key(run_id: str, task: str, visit: int) -> str:
@@ -24,14 +22,14 @@ def idempotency_key(run_id: str, task: str, visit: int) -> str:
     return hashlib.sha256(encode([run_id, task, visit])).hexdigest()[:32]
 
 
-def context_for(driver: Driver, visit: Visit, skill: Skill) -> SkillContext:
+def context_for(host: RunHost, visit: Visit, skill: Skill) -> SkillContext:
     """A context for one attempt of a visit."""
     task = visit.task.task
     declared = task.writes if task.writes is not None else skill.spec.writes
-    run_id = driver.run.run_id
+    run_id = host.run.run_id
     return SkillContext(
-        _Port(driver, visit),
-        driver.task_info(visit.task),
+        _Port(host, visit),
+        host.task_info(visit.task),
         run_id=run_id,
         visit=visit.number,
         attempt=visit.attempts,
@@ -50,10 +48,10 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
 class _Port:
     """What a context reads and tells. Telling may come from a thread: it is recorded on the event loop."""
 
-    __slots__ = ("_attempt", "_driver", "_visit")
+    __slots__ = ("_attempt", "_host", "_visit")
 
-    def __init__(self, driver: Driver, visit: Visit) -> None:
-        self._driver = driver
+    def __init__(self, host: RunHost, visit: Visit) -> None:
+        self._host = host
         self._visit = visit
         self._attempt = visit.attempts
 
@@ -63,19 +61,19 @@ class _Port:
 
     def results(self) -> Mapping[str, Mapping[str, Any]]:
         """The results of the task's dependencies."""
-        run = self._driver.run
+        run = self._host.run
         places = run.compiled.graph.dependencies[self._visit.place]
         return {run.compiled.graph.ids[place]: copy_plain(run.schedule.nodes[place].result()) for place in places}
 
     def tell_progress(self, share: float, text: str) -> None:
         """Record progress."""
         visit = self._visit
-        text = self._driver.secrets.out_of_text(text)
+        text = self._host.secrets.out_of_text(text)
         self._tell(Progress(task=visit.id, visit=visit.number, attempt=self._attempt, share=share, text=text))
 
     def tell_log(self, message: str, fields: Mapping[str, Any]) -> None:
         """Record a log line."""
-        visit, secrets = self._visit, self._driver.secrets
+        visit, secrets = self._visit, self._host.secrets
         self._tell(
             TaskLogged(
                 task=visit.id,
@@ -87,7 +85,7 @@ class _Port:
         )
 
     def _tell(self, event: Event) -> None:
-        loop = self._driver.loop
+        loop = self._host.loop
         if loop is _running_loop():
             self._record(event)
         elif loop is not None:
@@ -95,5 +93,5 @@ class _Port:
                 loop.call_soon_threadsafe(self._record, event)
 
     def _record(self, event: Event) -> None:
-        if not self._driver.run.final and self._visit.attempts == self._attempt and self._visit.calling:
-            self._driver.record(event)
+        if not self._host.run.final and self._visit.attempts == self._attempt and self._visit.calling:
+            self._host.record(event)

@@ -331,7 +331,9 @@ class Driver:
         return self._approving
 
     def fire_resume(self) -> None:
-        """Leave `paused`."""
+        """Leave `paused`. What expired while nobody drove the run has expired."""
+        if self.run.approvals.open:
+            self.approving.catch_up()
         self._fire("resume")
 
     def decide(

@@ -6,18 +6,16 @@ import asyncio
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fsm_agent.core.events import PlanAdopted, PlanRejected
+from fsm_agent.engine.host import RunHost
 from fsm_agent.errors import FsmAgentError, InvalidPlan
 from fsm_agent.jsonable import encode
 from fsm_agent.plan.compiled import CompiledPlan
 from fsm_agent.plan.inputs import check_inputs
 from fsm_agent.planner.protocol import Planner, PlanRequest
 from fsm_agent.skills.outcomes import describe
-
-if TYPE_CHECKING:
-    from fsm_agent.engine.driver import Driver
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,47 +50,47 @@ class Planning:
         """The compiled plan of a digest."""
         return self.library[digest]
 
-    def go_on(self, driver: Driver) -> bool:
+    def go_on(self, host: RunHost) -> bool:
         """Adopt the plan that is given, or ask the planner. True if that has brought the run a step further."""
         if self.prepared is not None:
-            self._adopt(driver, self.prepared, "person", None)
+            self._adopt(host, self.prepared, "person", None)
             return True
         if self._asking is None:
-            self._asking = asyncio.get_running_loop().create_task(self._ask(driver))
+            self._asking = asyncio.get_running_loop().create_task(self._ask(host))
         return False
 
-    async def _ask(self, driver: Driver) -> None:
+    async def _ask(self, host: RunHost) -> None:
         """Ask the planner; whatever comes of it is an event."""
         try:
             if self.planner is None or self.check is None:
                 raise InvalidPlan(())
-            request = PlanRequest(driver.run.run_id, driver.run.goal, tuple(self.given))
+            request = PlanRequest(host.run.run_id, host.run.goal, tuple(self.given))
             proposal = await self.planner.propose(request)
             if self._closed:
                 return
             self.given = {**proposal.inputs, **self.given}
-            self._adopt(driver, self.check(proposal.plan), proposal.author, proposal.reason)
+            self._adopt(host, self.check(proposal.plan), proposal.author, proposal.reason)
         except InvalidPlan as error:
-            self._reject(driver, error, tuple(problem.to_json() for problem in error.problems))
+            self._reject(host, error, tuple(problem.to_json() for problem in error.problems))
         except Exception as error:  # noqa: BLE001 - a planner is foreign code: its failure is the run's
-            self._reject(driver, error, ())
+            self._reject(host, error, ())
         finally:
             self._asking = None
-            driver.wake()
+            host.wake()
 
-    def _adopt(self, driver: Driver, prepared: Prepared, author: str, reason: str | None) -> None:
+    def _adopt(self, host: RunHost, prepared: Prepared, author: str, reason: str | None) -> None:
         plan = prepared.compiled.plan
         values, problems = check_inputs(plan, self.given)
         if problems:
             raise InvalidPlan(problems)
         secrets = {name: value for name, value in values.items() if plan.inputs[name].secret}
         self.library[prepared.digest] = prepared.compiled
-        driver.run.secrets = secrets
-        driver.secrets.keep(secrets)
-        driver.cancel_grace = plan.limits.cancel_grace
-        driver.record(
+        host.run.secrets = secrets
+        host.secrets.keep(secrets)
+        host.cancel_grace = plan.limits.cancel_grace
+        host.record(
             PlanAdopted(
-                version=driver.run.plan_version + 1,
+                version=host.run.plan_version + 1,
                 digest=prepared.digest,
                 inputs={name: value for name, value in values.items() if name not in secrets},
                 secrets=tuple(secrets),
@@ -101,11 +99,11 @@ class Planning:
             )
         )
 
-    def _reject(self, driver: Driver, error: Exception, problems: tuple[dict[str, Any], ...]) -> None:
+    def _reject(self, host: RunHost, error: Exception, problems: tuple[dict[str, Any], ...]) -> None:
         if self._closed:
             return
         message = error.message if isinstance(error, FsmAgentError) else f"the planner failed: {describe(error)}"
-        driver.record(PlanRejected(message=driver.secrets.out_of_text(message), problems=problems))
+        host.record(PlanRejected(message=host.secrets.out_of_text(message), problems=problems))
 
     def close(self) -> None:
         """Nobody plans any more."""

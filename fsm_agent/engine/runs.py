@@ -110,6 +110,7 @@ class RunStream:
     runs: Runs
     result: RunResult | None = None
     _events: AsyncIterator[Event] | None = None
+    _begun: bool = False
 
     @property
     def run_id(self) -> str:
@@ -130,7 +131,7 @@ class RunStream:
     async def aclose(self) -> None:
         """Cancel the run if it still goes on."""
         events: Any = self._events
-        if events is not None:
+        if events is not None and self._begun:
             await events.aclose()
         elif self.result is None:  # nothing was ever taken from it
             try:
@@ -140,6 +141,7 @@ class RunStream:
                 self._end()
 
     async def _drive(self) -> AsyncIterator[Event]:
+        self._begun = True
         handle = self.handle
         fresh = list(handle.driver.journal.events)
         handle.driver.listeners.add(fresh.append)

@@ -1,0 +1,182 @@
+"""What a run is at one moment, and what the machine's guards and `decide` ask of it. Nothing here changes anything."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from fsm_agent.core import events as ev
+from fsm_agent.core.approvals import Approvals
+from fsm_agent.core.context import SharedContext
+from fsm_agent.core.failures import Ending, Failures
+from fsm_agent.core.machine import FINAL
+from fsm_agent.core.nodes import Node
+from fsm_agent.core.schedule import Schedule
+from fsm_agent.plan.compiled import CompiledPlan, CompiledTask
+
+PlanSource = Callable[[str], CompiledPlan]
+"""Gives the compiled plan of a digest."""
+
+_NO_GRANTS: frozenset[str] = frozenset()
+
+
+class RunState:
+    """The state of one run."""
+
+    __slots__ = (
+        "_approved", "_cleanup", "_plan_approved", "_plans", "approvals", "cancel_asked", "cleaning", "cleanup_over",
+        "compiled", "context", "discarded_calls", "ending", "executed", "failures", "grants", "history", "inputs",
+        "is_ending", "judged", "just_settled", "max_task_runs", "passed_guard", "pause_asked", "phase",
+        "plan_version", "rejection", "replan_due", "run_id", "running", "schedule", "secrets", "seq", "started",
+        "to_ask", "total_visits", "trace", "unrun_finalizers",
+    )  # fmt: skip
+
+    # There once a plan was adopted.
+    compiled: CompiledPlan
+    schedule: Schedule
+    context: SharedContext
+    failures: Failures
+
+    def __init__(self, run_id: str, plans: PlanSource, secrets: dict[str, Any] | None = None) -> None:
+        self.run_id = run_id
+        self.phase: ev.Phase = "idle"
+        self.passed_guard: str | None = None
+        self.seq = 0
+        self.started: ev.RunStarted | None = None
+        self.grants: frozenset[str] = _NO_GRANTS
+        """The permissions that the run was granted."""
+        self.secrets = secrets or {}
+        self.inputs: dict[str, Any] = {}
+        """All inputs, secret ones too: for expressions and calls only, never for records."""
+        self.history: list[ev.PhaseChanged] = []
+        """Every transition, with the guard that let it through."""
+        self.trace: list[tuple[str, str]] = []
+        self.approvals = Approvals()
+        self.plan_version = 0
+        self.rejection: ev.PlanRejected | None = None
+        self.judged: ev.CriteriaJudged | None = None
+        self.total_visits = 0
+        self.max_task_runs = 0
+        self.discarded_calls = 0
+        self.running: set[int] = set()
+        """Places of the tasks whose call is under way, reset ones included."""
+        self.just_settled = False
+        self.pause_asked = False
+        self.cancel_asked = False
+        self.executed = False
+        self.replan_due = False
+        self.ending: Ending | None = None
+        self.is_ending = False
+        """Cancelled, aborted, or past a limit: nothing new starts but finalizers."""
+        self.cleaning: int | None = None
+        """The finalizer that runs now."""
+        self.cleanup_over = False
+        self.unrun_finalizers: list[str] = []
+        self.to_ask: list[int] = []
+        """Tasks that failed and whose recovery is to ask a person, not asked yet."""
+        self._cleanup: deque[int] | None = None
+        self._plans = plans
+        self._plan_approved = False
+        self._approved: dict[int, ev.ApprovalAsked] = {}
+
+    # What the machine's guards and `decide` ask ---------------------------------------------------------------------
+
+    @property
+    def plan_valid(self) -> bool:
+        """A plan was adopted and not rejected since."""
+        return self.plan_version > 0 and self.rejection is None
+
+    @property
+    def plan_unapproved(self) -> bool:
+        """A person must agree to the plan, and has not yet."""
+        return self.started is not None and self.started.plan_approval and not self._plan_approved
+
+    @property
+    def quiet(self) -> bool:
+        """Nothing runs, and nobody in this process is being asked."""
+        return not self.running and not (self.approvals.open and self.approvals.with_approver)
+
+    @property
+    def can_start(self) -> bool:
+        """Something could be started now."""
+        if self.pause_asked or self.is_ending or not self.plan_version:
+            return False
+        return self.schedule.turns.next() >= 0
+
+    @property
+    def any_ready(self) -> bool:
+        """Some task is ready, whatever it waits for."""
+        return self.plan_version > 0 and self.schedule.turns.any_ready
+
+    @property
+    def all_settled(self) -> bool:
+        """Every task is settled."""
+        return self.plan_version > 0 and self.schedule.unsettled == 0
+
+    @property
+    def aborting(self) -> bool:
+        """An unhandled failure aborts the run, or a limit was passed."""
+        return self.ending is not None
+
+    @property
+    def limit_passed(self) -> bool:
+        """A limit of the run was passed."""
+        return self.ending is not None and self.ending.kind == "limit"
+
+    @property
+    def waits_for_person(self) -> bool:
+        """A decision is open that nobody in this process makes."""
+        return bool(self.approvals.open) and self.approvals.with_person
+
+    @property
+    def has_unhandled_failure(self) -> bool:
+        """Every task is settled, and a failure among them is not handled."""
+        return self.all_settled and self.failures.unhandled() is not None
+
+    @property
+    def criteria_hold(self) -> bool | None:
+        """Whether every judged criterion holds; None before they were judged."""
+        if self.judged is None:
+            return None
+        return self.judged.error is None and "not_met" not in self.judged.verdicts
+
+    @property
+    def finalizer_left(self) -> bool:
+        """A finalizer still has to run before the run may end."""
+        return self.next_finalizer() is not None
+
+    def next_finalizer(self) -> int | None:
+        """The finalizer whose turn it is, once the run is ending and nothing runs."""
+        if not (self.is_ending and self.executed) or self.cleanup_over:
+            return None
+        if self._cleanup is None:
+            if self.running:
+                return None
+            chosen, self.unrun_finalizers = self.failures.finalizers()
+            self._cleanup = deque(chosen)
+        return self._cleanup[0] if self._cleanup else None
+
+    @property
+    def final(self) -> bool:
+        """The run is over."""
+        return self.phase in FINAL
+
+    @property
+    def goal(self) -> str | None:
+        """What the run is for: as given when it was asked for, else the plan's."""
+        if self.started is not None and self.started.goal is not None:
+            return self.started.goal
+        return self.compiled.plan.goal if self.plan_version else None
+
+    def node(self, task: str) -> Node:
+        """The state of a task, by its id."""
+        return self.schedule.nodes[self.compiled.graph.index[task]]
+
+    def task(self, place: int) -> CompiledTask:
+        """The plan's task at a place."""
+        return self.compiled.tasks[place]
+
+    def approved(self, place: int) -> ev.ApprovalAsked | None:
+        """What a person agreed to for the task's next visit."""
+        return self._approved.get(place)
