@@ -82,7 +82,6 @@ class Approving:
 
     def asked(self, event: ApprovalAsked) -> None:
         """A question was recorded: start its clock, and ask the approver if there is one."""
-        clock = self._host.clock
         self._forget(event.approval)
         if event.expires_at is not None:
             self._set_timer(event, event.expires_at)
