@@ -72,6 +72,5 @@ def _bare(name: str, run: Run, view: View | None, writes: Mapping[str, Any] | No
 def results_of(run: Run, expression: Expression) -> dict[str, Any]:
     """The results that the expression names; all of them where it does not say which."""
     if expression.whole_results:
-        ids, nodes = run.compiled.graph.ids, run.schedule.nodes
-        return {task: nodes[place].result() for place, task in enumerate(ids)}
+        return run.all_results()
     return {task: run.node(task).result() for task, _ in expression.result_ids}

@@ -286,10 +286,10 @@ class Run(RunState):
         self.schedule.stop()
         self._approved.clear()
         for place in self.to_ask:
-            self.schedule.nodes[place].status = "PENDING"
+            self.schedule.put_back(place)
         self.to_ask.clear()
         for task in self.approvals.withdraw_all():
-            self.node(task).status = "PENDING"
+            self.schedule.put_back(self.compiled.graph.index[task])
 
     def _settle_in_ending(self, place: int, status: Any, reason: SkipReason | None = None) -> None:
         self.schedule.settle_quietly(place, status, reason)

@@ -36,6 +36,7 @@ class Schedule:
         "_holds",
         "_stopped",
         "_touched",
+        "changed",
         "graph",
         "nodes",
         "reset",
@@ -53,6 +54,8 @@ class Schedule:
         self._gates = LoopGates(graph) if graph.jumpers else None
         self._holds: list[_Hold] = []
         self._touched: set[int] = set()
+        self.changed: set[int] | None = None
+        """Once somebody wants to know: tasks whose status has changed since that was last looked at."""
         self._checks: list[int] = []
         self._stopped = False
 
@@ -66,21 +69,30 @@ class Schedule:
         node = self.nodes[place]
         return node.forced or node.fired_in > 0 or not self.graph.branch_sources[place]
 
+    def _set(self, node: Node, status: Status) -> None:
+        node.status = status
+        if self.changed is not None:
+            self.changed.add(node.place)
+
+    def put_back(self, place: int) -> None:
+        """The task waits for nothing any more, and has not run."""
+        self._set(self.nodes[place], "PENDING")
+
     # What happens to a task -----------------------------------------------------------------------------------------
 
     def start(self, place: int) -> None:
         """A visit begins."""
-        self.nodes[place].status = "RUNNING"
+        self._set(self.nodes[place], "RUNNING")
         self.turns.take(place)
 
     def wait(self, place: int) -> None:
         """The task waits for a person, holding nothing."""
         self.turns.drop(place)
-        self.nodes[place].status = "WAITING_APPROVAL"
+        self._set(self.nodes[place], "WAITING_APPROVAL")
 
     def make_ready(self, place: int) -> None:
         """The person agreed: the task is ready again."""
-        self.nodes[place].status = "READY"
+        self._set(self.nodes[place], "READY")
         self.turns.add(place)
 
     def finish(self, place: int) -> bool:
@@ -103,13 +115,13 @@ class Schedule:
         """The run is ending: what is ready will not be started any more."""
         self._stopped = True
         for place in self.turns.clear():
-            self.nodes[place].status = "PENDING"
+            self.put_back(place)
 
     def settle_quietly(self, place: int, status: Status, reason: SkipReason | None = None) -> None:
         """Give a task its last status without any effect on others: the run is ending."""
         node = self.nodes[place]
         self.turns.drop(place)
-        node.status = status
+        self._set(node, status)
         node.reason = reason
         self.unsettled -= 1
 
@@ -123,7 +135,7 @@ class Schedule:
         if source not in self.graph.reachable(target):
             self._settle(source, status, None)
         else:
-            self.nodes[source].status = "PENDING"  # it has not settled: it runs again
+            self.put_back(source)  # it has not settled: it runs again
         self._reset(target)
         self._run_checks()
 
@@ -132,7 +144,7 @@ class Schedule:
     def _settle(self, place: int, status: Status, reason: SkipReason | None) -> None:
         node = self.nodes[place]
         self.turns.drop(place)
-        node.status = status
+        self._set(node, status)
         node.reason = reason
         self.unsettled -= 1
         self._touched.add(place)
@@ -212,7 +224,7 @@ class Schedule:
         if isinstance(verdict, str):
             self._settle(place, "SKIPPED", verdict)
         elif not (node.soft_pending or self._closed(place)):
-            node.status = "READY"
+            self._set(node, "READY")
             self._touched.add(place)
             self.turns.add(place)
 
@@ -272,6 +284,7 @@ class Schedule:
                 self._take_back(node)
             self.turns.drop(place)
             node.forget()
+            self._set(node, "PENDING")
         self._touched -= touched
         self.reset |= touched
         for hold in self._holds:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from fsm_agent.core import events as ev
@@ -25,8 +25,8 @@ class RunState:
     """The state of one run."""
 
     __slots__ = (
-        "_approved", "_cleanup", "_plan_approved", "_plans", "approvals", "cancel_asked", "cleaning", "cleanup_over",
-        "compiled", "context", "discarded_calls", "ending", "executed", "failures", "grants", "history", "inputs",
+        "_approved", "_cleanup", "_plan_approved", "_plans", "_results", "approvals", "cancel_asked", "cleaning",
+        "cleanup_over", "compiled", "context", "discarded_calls", "ending", "executed", "failures", "grants", "history", "inputs",
         "is_ending", "judged", "just_settled", "max_task_runs", "passed_guard", "pause_asked", "phase",
         "plan_version", "rejection", "replan_due", "run_id", "running", "schedule", "secrets", "seq", "started",
         "to_ask", "total_visits", "trace", "unrun_finalizers",
@@ -78,6 +78,7 @@ class RunState:
         self._cleanup: deque[int] | None = None
         self._plans = plans
         self._plan_approved = False
+        self._results: dict[str, Any] = {}
         self._approved: dict[int, ev.ApprovalAsked] = {}
 
     # What the machine's guards and `decide` ask ---------------------------------------------------------------------
@@ -172,6 +173,15 @@ class RunState:
     def node(self, task: str) -> Node:
         """The state of a task, by its id."""
         return self.schedule.nodes[self.compiled.graph.index[task]]
+
+    def all_results(self) -> dict[str, Any]:
+        """The results of all tasks, kept up to date from the first time on. Not to be changed."""
+        schedule, ids = self.schedule, self.compiled.graph.ids
+        changed: Iterable[int] = schedule.changed if schedule.changed is not None else range(len(ids))
+        for place in changed:
+            self._results[ids[place]] = schedule.nodes[place].result()
+        schedule.changed = set()
+        return self._results
 
     def task(self, place: int) -> CompiledTask:
         """The plan's task at a place."""

@@ -223,9 +223,9 @@ def test_each_attempt_gets_its_own_copy_of_parameters_without_a_type() -> None:
         deep["list"].append("spoiled")
         raise OSError("down")
 
-    task = {"id": "a", "skill": "spoil", "parameters": {"items": ["x"], "deep": {"list": [1]}}, "max_retries": 1}
+    task = {"id": "a", "skill": "spoil", "parameters": {"items": ["x"], "deep": {"list": [1]}}, "max_retries": 2}
     basic({"spoil": spoil}).run(plan_of(task))
-    assert seen == [[["x"], {"list": [1]}]] * 2
+    assert seen == [[["x"], {"list": [1]}]] * 3
 
 
 def test_a_skill_cannot_change_the_record_of_its_own_start() -> None:
