@@ -26,8 +26,8 @@ class RunState:
 
     __slots__ = (
         "_approved", "_cleanup", "_plan_approved", "_plans", "_results", "approvals", "cancel_asked", "cleaning",
-        "cleanup_over", "compiled", "context", "discarded_calls", "ending", "executed", "failures", "grants", "history", "inputs",
-        "is_ending", "judged", "just_settled", "max_task_runs", "passed_guard", "pause_asked", "phase",
+        "cleanup_over", "compiled", "context", "discarded_calls", "ending", "executed", "failures", "grants", "history",
+        "inputs", "is_ending", "judged", "just_settled", "max_task_runs", "passed_guard", "pause_asked", "phase",
         "plan_version", "rejection", "replan_due", "run_id", "running", "schedule", "secrets", "seq", "started",
         "to_ask", "total_visits", "trace", "unrun_finalizers",
     )  # fmt: skip
