@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, Any
 from fsm_agent._version import __version__
 
 if TYPE_CHECKING:
-    from fsm_agent.api import PlannerEngine, RunOptions
+    from fsm_agent.api import PlannerEngine
     from fsm_agent.core.events import Event
     from fsm_agent.core.result import RunResult, TaskResult
     from fsm_agent.engine.approving import Answer, ApprovalRequest
+    from fsm_agent.engine.options import RunOptions
     from fsm_agent.engine.runs import RunStream
     from fsm_agent.errors import FsmAgentError, InvalidPlan, Problem, RefusedByFilter, SkillFailed
     from fsm_agent.plan.loader import load_plan
@@ -47,7 +48,7 @@ _HOMES = {
     "Problem": "errors",
     "Proposal": "planner.protocol",
     "RefusedByFilter": "errors",
-    "RunOptions": "api",
+    "RunOptions": "engine.options",
     "RunResult": "core.result",
     "RunStream": "engine.runs",
     "SkillContext": "skills.context",

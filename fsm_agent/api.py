@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
-from typing import Any, TypedDict, Unpack
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from typing import Any, Unpack
 
 from fsm_agent.clock import Clock, RandomSource, SystemClock, system_random
 from fsm_agent.core.events import CancelAsked, PauseAsked, RunStarted, Verdict
@@ -14,6 +14,7 @@ from fsm_agent.core.run import Run
 from fsm_agent.engine.approving import Approver
 from fsm_agent.engine.driver import Driver
 from fsm_agent.engine.listening import Listener
+from fsm_agent.engine.options import RunOptions, check_options, checked_approver, checked_listener
 from fsm_agent.engine.planning import Planning, Prepared
 from fsm_agent.engine.runs import Handle, Runs, RunStream
 from fsm_agent.engine.services import Services
@@ -32,28 +33,6 @@ VERDICTS: Mapping[str, Verdict] = {
 """The words for a decision."""
 
 _CACHED_PLANS = 64
-_LONGEST_ID = 100
-
-
-class RunOptions(TypedDict, total=False):
-    """What `run`, `stream` and `run_sync` may be told, by keyword; all of it may be left out."""
-
-    goal: str | None
-    """What for, in words; the plan's own goal by default."""
-    inputs: Mapping[str, Any] | None
-    """Values for the plan's inputs."""
-    run_id: str | None
-    """An id of one's own choice, 1 to 100 printable characters."""
-    grants: Collection[str]
-    """The permissions that the run has."""
-    labels: Mapping[str, str] | None
-    """Kept and shown, besides the plan's own."""
-    approver: Approver | None
-    """Instead of the engine's."""
-    deadline: float | None
-    """Seconds that the run may take, instead of the plan's `limits.deadline`."""
-    max_parallel: int | None
-    """How many tasks may run at once, instead of the plan's `limits.max_parallel`."""
 
 
 class PlannerEngine:
@@ -86,8 +65,8 @@ class PlannerEngine:
         self._planner = planner
         self._workers = dict(workers or {})
         self._default_skill = default_skill
-        self._approver = approver
-        self._listeners = list(listeners)
+        self._approver = checked_approver(approver)
+        self._listeners = [checked_listener(listener) for listener in listeners]
         self._services = Services(self.skills, clock or SystemClock(), random or system_random())
         self._ids = ids or (lambda: uuid.uuid4().hex)
         self._runs = Runs()
@@ -175,7 +154,7 @@ class PlannerEngine:
 
     def add_listener(self, listener: Listener) -> None:
         """Call a function with every event of the runs that start from now on."""
-        self._listeners.append(listener)
+        self._listeners.append(checked_listener(listener))
 
     async def aclose(self) -> None:
         """End all runs in hand: live ones are told to cancel, paused ones are cancelled."""
@@ -217,27 +196,25 @@ class PlannerEngine:
 
     def _open(self, plan: PlanSource | None, options: RunOptions) -> Handle:
         """Take a run in hand: everything that can be wrong beforehand is found here."""
-        unknown = options.keys() - RunOptions.__annotations__.keys()
-        if unknown:
-            raise TypeError(f"no such option of a run: {', '.join(sorted(unknown))}")
-        given = dict(options.get("inputs") or {})
-        prepared = self._given_plan(plan, given)
+        checked = check_options(options)
+        prepared = self._given_plan(plan, checked.inputs)
         started = RunStarted(
-            goal=options.get("goal"),
-            grants=tuple(sorted(_texts(options.get("grants") or (), "grants"))),
-            labels={**(prepared.compiled.plan.labels if prepared else {}), **(options.get("labels") or {})},
-            max_parallel=_positive_int(options.get("max_parallel"), "max_parallel"),
-            deadline=_positive(options.get("deadline"), "deadline"),
+            goal=checked.goal,
+            grants=checked.grants,
+            labels={**(prepared.compiled.plan.labels if prepared else {}), **checked.labels},
+            max_parallel=checked.max_parallel,
+            deadline=checked.deadline,
         )
+        given = checked.inputs
         planning = Planning(given, prepared, self._planner, self.check)
-        run = Run(_run_id(options.get("run_id"), self._ids), planning.plan_of)
+        run = Run(checked.run_id or self._ids(), planning.plan_of)
         driver = Driver(
             run,
             self._services,
             MemoryJournal(),
             planning,
             listeners=self._listeners,
-            approver=options.get("approver") or self._approver,
+            approver=checked.approver or self._approver,
         )
         handle = Handle(run, driver, self._services.clock)
         self._runs.add(handle)
@@ -277,34 +254,3 @@ def run_sync(work: Coroutine[Any, Any, RunResult]) -> RunResult:
         return asyncio.run(work)
     work.close()
     raise UsageError("run_sync was called inside an event loop", hint="there, await engine.run(…)")
-
-
-def _run_id(given: str | None, ids: Callable[[], str]) -> str:
-    if given is None:
-        return ids()
-    if (
-        not isinstance(given, str)
-        or not 0 < len(given) <= _LONGEST_ID
-        or not given.isprintable()
-        or given.strip() != given
-    ):
-        raise UsageError("run_id must be 1 to 100 printable characters without outer blanks")
-    return given
-
-
-def _texts(items: Collection[str], name: str) -> Collection[str]:
-    if isinstance(items, str):
-        raise UsageError(f"{name} must be a collection of texts, not one text")
-    return items
-
-
-def _positive(value: float | None, name: str) -> float | None:
-    if value is not None and not 0 < value < float("inf"):
-        raise UsageError(f"{name} must be greater than 0")
-    return value
-
-
-def _positive_int(value: int | None, name: str) -> int | None:
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-        raise UsageError(f"{name} must be a whole number from 1 up")
-    return value

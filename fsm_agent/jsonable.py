@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import is_dataclass
 from decimal import Decimal
+from enum import Enum
+from pathlib import PurePath
 from typing import Any
 
 import msgspec
@@ -21,6 +24,13 @@ from fsm_agent.errors import NotJson
 
 MAX_DEPTH = 200
 """Deeper data is refused: many readers of JSON cannot take it."""
+
+HUGE_BITS = 1024
+"""A larger whole number is refused: Python itself stops writing them out somewhere."""
+
+_HUGE = 1 << HUGE_BITS
+_NUMBERS_AND_TEXTS = (str, int, float)
+_NO_DATA = (complex, re.Pattern)
 
 _SEQUENCES = (tuple, set, frozenset)
 _encoder = msgspec.json.Encoder()
@@ -56,7 +66,10 @@ def _quick(value: Any, depth: int) -> Any:
     elif kind is list:
         if depth:
             return [_quick(item, depth - 1) for item in value]
-    elif value is None or kind is bool or kind is int or (kind is float and math.isfinite(value)):
+    elif kind is int:
+        if -_HUGE < value < _HUGE:
+            return value
+    elif value is None or kind is bool or (kind is float and math.isfinite(value)):
         return value
     raise _NotQuick
 
@@ -88,8 +101,12 @@ def _plain(value: Any, path: str, depth: int, above: set[int]) -> Any:
     kind = type(value)
     if kind is str:
         return _text(value, path)
-    if value is None or kind is bool or kind is int:
+    if value is None or kind is bool:
         return value
+    if kind is int:
+        if -_HUGE < value < _HUGE:
+            return value
+        raise NotJson(path, "int", f"a whole number must have less than {HUGE_BITS:,} bits")
     if kind is float:
         if math.isfinite(value):
             return value
@@ -120,12 +137,14 @@ def _text(value: str, path: str) -> str:
 
 def _key(key: Any, path: str) -> str:
     if isinstance(key, str):
-        return _text(str(key), path)
+        return _text(str.__str__(key), path)
     raise NotJson(path, type(key).__name__, "a key must be a string")
 
 
 def _converted(value: Any, path: str, depth: int, above: set[int]) -> Any:
     """What is neither plain nor a plain container: subclasses, collections, models, dates and the like."""
+    if isinstance(value, Enum):
+        return _plain(value.value, path, depth, above)
     if isinstance(value, _SEQUENCES):
         return _plain(_ordered(value), path, depth, above)
     if isinstance(value, Mapping):
@@ -134,9 +153,18 @@ def _converted(value: Any, path: str, depth: int, above: set[int]) -> Any:
         return _plain(value.model_dump(mode="python"), path, depth, above)
     if is_dataclass(value) and not isinstance(value, type):
         return _plain({name: getattr(value, name) for name in value.__dataclass_fields__}, path, depth, above)
-    if isinstance(value, (bool, int, float, str)) and type(value).__mro__[1] in (int, float, str):
-        return _plain(type(value).__mro__[1](value), path, depth, above)
+    if isinstance(value, _NUMBERS_AND_TEXTS):
+        return _plain(_bare(value), path, depth, above)
+    if isinstance(value, PurePath):
+        return _text(str(value), path)
     return _by_pydantic(value, path)
+
+
+def _bare(value: Any) -> Any:
+    """What a subclass of str, int or float holds, whatever its own methods say."""
+    if isinstance(value, str):
+        return str.__str__(value)
+    return int.__int__(value) if isinstance(value, int) else float.__float__(value)
 
 
 def _ordered(value: Any) -> list[Any]:
@@ -146,7 +174,7 @@ def _ordered(value: Any) -> list[Any]:
 
 def _by_pydantic(value: Any, path: str) -> Any:
     kind = type(value).__name__
-    if callable(value) or hasattr(value, "__next__") or hasattr(value, "__await__"):
+    if callable(value) or isinstance(value, _NO_DATA) or hasattr(value, "__next__") or hasattr(value, "__await__"):
         raise NotJson(path, kind, "it is no data")
     if isinstance(value, Decimal) and not value.is_finite():
         raise NotJson(path, kind, "a number must be finite")

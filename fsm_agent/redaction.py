@@ -41,6 +41,7 @@ _HINTS = (
     "basic", "://",
 )  # fmt: skip
 _SHORTEST = 5
+_SHORTEST_WITHIN = 4
 _DEEPEST = 100
 _LONGEST_NAME = 64
 
@@ -48,19 +49,27 @@ _LONGEST_NAME = 64
 class Redactor:
     """Replaces secrets by ***: the given values (also within longer texts), and what is named like a secret."""
 
-    def __init__(self, secrets: Iterable[Any] = ()) -> None:
-        """`secrets` are JSON values; the texts and numbers within them count. Booleans and None are no secrets."""
+    def __init__(self, secrets: Iterable[Any] = (), *, names: bool = True) -> None:
+        """`secrets` are JSON values; the texts and numbers within them count. Booleans and None are no secrets.
+
+        One of less than 4 characters is masked where it is the whole value: within texts it would mask what only
+        looks like it. `names` says whether what is named like a secret counts as one.
+        """
         leaves = {leaf for secret in secrets for leaf in _leaves(secret) if leaf}
         self._exact = frozenset(leaves)
-        forms = sorted({form for leaf in leaves for form in _forms(leaf)}, key=lambda form: (-len(form), form))
+        self._names = names
+        long = [leaf for leaf in leaves if len(leaf) >= _SHORTEST_WITHIN]
+        forms = sorted({form for leaf in long for form in _forms(leaf)}, key=lambda form: (-len(form), form))
         self._forms = tuple(forms)
         self._known = re.compile("|".join(map(re.escape, forms)))
 
     def text(self, text: str) -> str:
         """The text without secrets."""
+        if text in self._exact:
+            return MASK
         if any(form in text for form in self._forms):
             text = self._known.sub(MASK, text)
-        if len(text) < _SHORTEST:
+        if len(text) < _SHORTEST or not self._names:
             return text
         lower = text.lower()
         if any(hint in lower for hint in _HINTS):
@@ -101,7 +110,7 @@ class Redactor:
         same = True
         for key, item in value.items():
             new_key = self.text(key) if isinstance(key, str) else key
-            new_item = MASK if _hides(key, item) else self._value(item, above)
+            new_item = MASK if self._names and _hides(key, item) else self._value(item, above)
             same = same and new_key is key and new_item is item
             changed[new_key] = new_item
         return value if same else changed

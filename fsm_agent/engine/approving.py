@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -47,6 +48,9 @@ class Answer:
 
 Approver = Callable[[ApprovalRequest], bool | Answer | Awaitable[bool | Answer | None] | None]
 """Asked for each approval. A sync one runs on a thread, so that it may wait for a person."""
+
+
+_log = logging.getLogger("fsm_agent.engine")
 
 
 class Approving:
@@ -140,6 +144,8 @@ class Approving:
         message = "" if error is None else f"the approver failed: {self._host.secrets.out_of_text(describe(error))}"
         if error is None and value is not None:
             message = f"the approver returned {type(value).__name__}, not True, False, None or an Answer"
+        if message:
+            _log.warning("run %s, task %s: %s; a person must decide", self._host.run.run_id, event.task, message)
         self._host.tell(ApprovalHandedOn(approval=event.approval, task=event.task, message=message))
 
     def _expire(self, event: ApprovalAsked) -> None:

@@ -195,7 +195,7 @@ class Driver:
         """The rarer commands."""
         match command:
             case Judge():
-                self.record(judge_criteria(self.run, self._evaluators.mine))
+                self.record(judge_criteria(self.run, self._evaluators.mine, self.secrets))
             case StopCalls():
                 return self._stop_calls()
             case MakePlan():
@@ -225,6 +225,13 @@ class Driver:
         self.record(event)
         self.wake()
 
+    def tell_later(self, event: ev.Event) -> None:
+        """The same for timers: what goes wrong there would be lost."""
+        try:
+            self.tell(event)
+        except BaseException as fault:  # noqa: BLE001 - see above
+            self.failed(fault)
+
     # Performing -----------------------------------------------------------------------------------------------------
 
     def _fire(self, trigger: ev.Trigger) -> None:
@@ -236,11 +243,11 @@ class Driver:
         if event.dest not in _ROUND:
             self._enter(event.dest)
         elif event.source not in _ROUND:
-            self._times.arm(self.tell)
+            self._times.arm(self.tell_later)
 
     def _enter(self, phase: ev.Phase) -> None:
         if phase == "planning":
-            self._times.arm(self.tell)
+            self._times.arm(self.tell_later)
         elif phase == "paused":
             self._times.disarm()
         else:
@@ -259,7 +266,7 @@ class Driver:
                 self.approving.asked(event)
         if taken.ready is not None:
             if self.run.cleaning == place:
-                self._times.begin_cleanup(self.tell)
+                self._times.begin_cleanup(self.tell_later)
             self._visit(taken.ready).start()
 
     def _visit(self, ready: Ready) -> Visit:

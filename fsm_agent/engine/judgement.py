@@ -7,6 +7,7 @@ from typing import Literal
 from fsm_agent.core.events import CriteriaJudged, TaskError
 from fsm_agent.core.names import names_of
 from fsm_agent.core.run import Run
+from fsm_agent.engine.secrets import Secrets
 from fsm_agent.errors import ConditionError
 from fsm_agent.jsonable import copy_plain
 from fsm_agent.plan.expressions import Evaluator
@@ -14,8 +15,8 @@ from fsm_agent.plan.expressions import Evaluator
 CriterionVerdict = Literal["met", "not_met", "not_judged"]
 
 
-def judge_criteria(run: Run, evaluator: Evaluator) -> CriteriaJudged:
-    """Judge each criterion that has a check; then, if all of them hold, evaluate the output."""
+def judge_criteria(run: Run, evaluator: Evaluator, secrets: Secrets) -> CriteriaJudged:
+    """Judge each criterion that has a check; then, if all of them hold, the output, with what is secret masked."""
     verdicts: list[CriterionVerdict] = []
     for criterion in run.compiled.criteria:
         if criterion.check is None:
@@ -30,7 +31,7 @@ def judge_criteria(run: Run, evaluator: Evaluator) -> CriteriaJudged:
     if output is None or "not_met" in verdicts:
         return CriteriaJudged(verdicts=tuple(verdicts))
     try:
-        value = copy_plain(output.value(names_of(run, output), evaluator, wide=True))
+        value = secrets.known_out_of(copy_plain(output.value(names_of(run, output), evaluator, wide=True)))
     except ConditionError as error:
         return CriteriaJudged(verdicts=tuple(verdicts), error=_error("output", error))
     return CriteriaJudged(verdicts=tuple(verdicts), output=value)

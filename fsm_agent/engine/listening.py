@@ -48,6 +48,6 @@ class Listeners:
 def _tell(listener: Listener, event: Event) -> None:
     try:
         listener(event)
-    except Exception:  # noqa: BLE001 - a listener's fault is not the run's
+    except BaseException:  # noqa: BLE001 - a listener's fault is not the run's, whatever it raises
         name = getattr(listener, "__qualname__", type(listener).__qualname__)
         _log.exception("listener %s failed on event %s", name, event.type)

@@ -11,7 +11,7 @@ from fsm_agent.core.events import CancelAsked, Event
 from fsm_agent.core.result import RunResult, result_of
 from fsm_agent.core.run import Run
 from fsm_agent.engine.driver import Driver
-from fsm_agent.errors import RunExists, RunNotActive, UnknownRun
+from fsm_agent.errors import RunExists, RunNotActive, UnknownRun, UsageError
 
 
 @dataclass(slots=True, eq=False)
@@ -118,6 +118,9 @@ class RunStream:
         return self.handle.run.run_id
 
     def __aiter__(self) -> AsyncIterator[Event]:
+        """The events. Raises UsageError for a second consumer."""
+        if self._begun or self.result is not None:
+            raise UsageError("a stream has one consumer, once", hint="add a listener, or start another run")
         if self._events is None:
             self._events = self._drive()
         return self._events
@@ -129,9 +132,12 @@ class RunStream:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Cancel the run if it still goes on."""
+        """Cancel the run if it still goes on. While another task takes its events, that one sees the run to its end."""
         events: Any = self._events
-        if events is not None and self._begun:
+        if events is not None and events.ag_running:
+            if not self.handle.run.final:
+                self.handle.driver.tell(CancelAsked(why="the stream was closed"))
+        elif events is not None and self._begun:
             await events.aclose()
         elif self.result is None:  # nothing was ever taken from it
             try:

@@ -17,6 +17,7 @@ from fsm_agent.core.opening import decide_at_turn, evaluated_at_turn, open_turn
 from fsm_agent.core.result import RunResult, result_of
 from fsm_agent.core.run import Run
 from fsm_agent.engine.judgement import judge_criteria
+from fsm_agent.engine.secrets import Secrets
 from fsm_agent.errors import ConditionError, NotJson, UsageError
 from fsm_agent.jsonable import to_plain
 from fsm_agent.plan.compiled import CompiledPlan, CompiledTask
@@ -83,6 +84,8 @@ class Simulation:
         self._outcomes = outcomes
         self._inputs = dict(inputs or {})
         self._secrets = tuple(name for name in self._inputs if compiled.plan.inputs[name].secret)
+        self._kept = Secrets()
+        self._kept.keep({name: self._inputs[name] for name in self._secrets})
         self._evaluator = Evaluator()
         self._record(ev.RunStarted(goal=goal))
 
@@ -108,7 +111,7 @@ class Simulation:
             case MakePlan():
                 self._adopt()
             case Judge():
-                self._record(judge_criteria(self.run, self._evaluator))
+                self._record(judge_criteria(self.run, self._evaluator, self._kept))
             case AskAboutFailure(place):
                 self._ask(place)
             case _:

@@ -106,6 +106,12 @@ class Visit:
 
     def start(self) -> None:
         """Make an attempt: the first, or the next one when its wait is over."""
+        try:
+            self._attempt()
+        except BaseException as fault:  # noqa: BLE001 - it may be called by a timer: there it would be lost
+            self._host.failed(fault)
+
+    def _attempt(self) -> None:
         self._waiting = None
         self.attempts += 1
         kwargs, self._kwargs = self._kwargs, None
@@ -162,7 +168,7 @@ class Visit:
                 self._failed(call, self._failure_of(error))
             else:
                 self._returned(call, value, writes)
-        except Exception as fault:  # noqa: BLE001 - see above
+        except BaseException as fault:  # noqa: BLE001 - see above
             self._host.failed(fault)
 
     def _close(self, call: _Call, error: BaseException | None) -> Mapping[str, Any]:

@@ -10,7 +10,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, StringConstraints, Tag
 
-_CONTROL = r"\x00-\x1f\x7f-\x9f"
+# Control characters, and those that are not seen: zero width, directions, tags. But U+200D, which joins emoji.
+_CONTROL = (
+    "\x00-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200c\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\U000e0000-\U000e007f"
+)
 MAX_ID = 100
 ID_PATTERN = rf"^[^\s{_CONTROL}](?:[^{_CONTROL}]*[^\s{_CONTROL}])?$"
 Id = Annotated[str, StringConstraints(max_length=MAX_ID, pattern=ID_PATTERN)]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from fsm_agent.errors import NoTemplate, UsageError
 from fsm_agent.plan.loader import read_plan
 from fsm_agent.plan.model import Plan
+from fsm_agent.plan.patterns import matches, pattern_error
 from fsm_agent.planner.protocol import PlanRequest, Proposal
 
 ENDINGS = (".yaml", ".yml", ".json")
@@ -25,10 +25,10 @@ def fits(plan: Plan, goal: str) -> bool:
 
 def _fits(rule: str, goal: str) -> bool:
     if len(rule) > 2 and rule.startswith("/") and rule.endswith("/"):
-        try:
-            return re.search(rule[1:-1], goal, re.IGNORECASE) is not None
-        except re.error as error:
-            raise UsageError(f"`when: {rule}` is no regular expression: {error}") from None
+        error = pattern_error(rule[1:-1])
+        if error:
+            raise UsageError(f"`when: {rule}` is no regular expression that may stand there: {error}")
+        return matches(rule[1:-1], goal)
     words = rule.casefold().split()
     there = goal.casefold()
     return bool(words) and all(word in there for word in words)

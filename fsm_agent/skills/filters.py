@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol
 from fsm_agent.errors import NotJson, RefusedByFilter
 from fsm_agent.jsonable import copy_plain, to_plain
 from fsm_agent.plan.catalog import SkillSpec
-from fsm_agent.skills.outcomes import describe
+from fsm_agent.skills.outcomes import MAX_RAW, class_name, describe
 from fsm_agent.skills.signature import name_of
 
 When = Literal["before", "after"]
@@ -95,11 +95,13 @@ def _run(
         answer = function(*arguments)
         return to_plain(draft if answer is None else answer), None
     except RefusedByFilter as refused:
-        reason = refused.reason
+        reason = describe(refused, MAX_RAW)
     except NotJson as error:
-        reason = f"it made no plain data: {error.message}"
-    except Exception as error:  # noqa: BLE001 - a guard that fails must not let anything through
-        reason = f"it failed with {type(error).__name__}: {describe(error)}"
+        reason = f"it made no plain data: {describe(error, MAX_RAW)}"
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - a guard that fails must not let anything through, nor end the loop
+        reason = f"it failed with {class_name(type(error))}: {describe(error, MAX_RAW)}"
     return None, _refuse(function, info, reason, notes)
 
 

@@ -156,12 +156,14 @@ class _AsyncFlight(Flight):
         self._began = self._clock.monotonic()
         if self._timeout is not None:
             self._timer = self._clock.call_later(self._timeout, self._stop)
+        own = _current_task()
         try:
             value = await function(**kwargs)
-        except (KeyboardInterrupt, GeneratorExit):
+        except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001 - SystemExit would end the event loop, and with it every run
-            self._landed(None, error)
+            if _current_task() is own:  # else its coroutine is closed, when its loop is gone: nobody listens any more
+                self._landed(None, error)
         else:
             self._landed(value, None)
 
@@ -290,6 +292,13 @@ def _outcome(function: Function, *args: Any, **kwargs: Any) -> tuple[Any, BaseEx
         return function(*args, **kwargs), None
     except BaseException as error:  # noqa: BLE001 - it is carried to another thread, and raised there
         return None, error
+
+
+def _current_task() -> asyncio.Task[Any] | None:
+    try:
+        return asyncio.current_task()
+    except RuntimeError:  # no loop runs in this thread
+        return None
 
 
 def _leave_behind(task: asyncio.Task[None]) -> None:

@@ -20,7 +20,10 @@ MAX_RETRY_AFTER = 86_400.0
 """A server that asks for a longer wait is asked again after this one, in seconds."""
 
 MAX_MESSAGE = 2_000
-"""An error's message is cut to this many characters."""
+"""An error's message is cut to this many characters before it is shown or kept."""
+
+MAX_RAW = 100_000
+"""As much of a message is carried until secrets are taken out of it: what is cut first shows a part of a secret."""
 
 _OWN_KINDS: tuple[tuple[type[Exception], str], ...] = (
     (CallTimeout, "timeout"),
@@ -75,19 +78,25 @@ def reported(value: Any) -> Reported | None:
         return Reported(_words_of(value), _type_of(value.get("error")))
     if value.keys() <= OUTCOME_KEYS:
         return Reported(
-            f"`success` of the outcome must be true or false, not of type {type(value['success']).__name__}"
+            f"`success` of the outcome must be true or false, not of type {class_name(type(value['success']))}"
         )
     return None
 
 
 def failure_of(error: BaseException, attempt: int, now: float) -> Failure:
-    """A raised error as a failed attempt. `now` (seconds since 1970) is what a date of the server is compared with."""
+    """A raised error as a failed attempt. `now` (seconds since 1970) is what a date of the server is compared with.
+
+    Whatever the error's own code does, there is an answer. The message is not cut to MAX_MESSAGE yet: take the secrets
+    out of it, then `cut` it.
+    """
+    cls = type(error)  # isinstance would also ask the error what its class is
+    message = describe(error, MAX_RAW)
     for kind_of_error, kind in _OWN_KINDS:
-        if isinstance(error, kind_of_error):
-            return Failure(kind, None, describe(error), attempt)
-    ordinary = [base.__name__ for base in type(error).__mro__[:-1] if base is not BaseException]
-    classes = tuple(ordinary) or (BaseException.__name__,)
-    return Failure("exception", type(error).__name__, describe(error), attempt, classes, retry_after_of(error, now))
+        if issubclass(cls, kind_of_error):
+            return Failure(kind, None, message, attempt)
+    classes = tuple(class_name(base) for base in _bases_of(cls) if base not in (BaseException, object))
+    wait = retry_after_of(error, now)
+    return Failure("exception", class_name(cls), message, attempt, classes or (BaseException.__name__,), wait)
 
 
 def reported_failure(report: Reported, attempt: int) -> Failure:
@@ -95,13 +104,25 @@ def reported_failure(report: Reported, attempt: int) -> Failure:
     return Failure("reported", report.type, report.message, attempt)
 
 
-def describe(error: BaseException) -> str:
-    """An error in words, whatever its `__str__` does."""
+def describe(error: BaseException, most: int = MAX_MESSAGE) -> str:
+    """An error in words, at most so many characters, whatever its `__str__` does."""
     try:
-        text = str(error)
-    except Exception:  # noqa: BLE001 - it is foreign code, and there is something to report already
+        text = str.__str__(str(error))  # twice: what comes of the first may be of a subclass, with code of its own
+    except BaseException:  # noqa: BLE001 - foreign code that must not end the run, and there is an error to report
         text = ""
-    return _cut(text or type(error).__name__)
+    return cut(text or class_name(type(error)), most)
+
+
+def cut(text: str, most: int = MAX_MESSAGE) -> str:
+    """The text, at most so many characters of it; what has no UTF-8 form becomes a question mark."""
+    clean = text[: most + 1].encode("utf-8", "replace").decode("utf-8")
+    return clean if len(clean) <= most else clean[: most - 1] + "…"
+
+
+def class_name(cls: type) -> str:
+    """The name of a class, whatever its metaclass says of it."""
+    name: str = type.__dict__["__name__"].__get__(cls)
+    return name
 
 
 def retry_after_of(error: BaseException, now: float) -> float | None:
@@ -113,9 +134,9 @@ def retry_after_of(error: BaseException, now: float) -> float | None:
         wish = getattr(error, "retry_after", None)
         if wish is None:
             wish = error.response.headers.get("retry-after")  # type: ignore[attr-defined] # duck typing is the point
-    except Exception:  # noqa: BLE001 - foreign attributes may raise anything, and most errors have none
+        return parse_retry_after(wish, now)
+    except BaseException:  # noqa: BLE001 - foreign attributes may raise anything, and most errors have none
         return None
-    return parse_retry_after(wish, now)
 
 
 def parse_retry_after(wish: object, now: float) -> float | None:
@@ -156,16 +177,17 @@ def _words_of(outcome: Mapping[str, Any]) -> str:
     error = outcome.get("error")
     words = error.get("message") if isinstance(error, dict) else error
     for text in (words, outcome.get("message")):
-        if isinstance(text, str) and text.strip():
-            return _cut(text)
+        if isinstance(text, str) and str.strip(text):
+            return cut(str.__str__(text), MAX_RAW)
     return "the skill reported a failure without a message"
 
 
 def _type_of(error: Any) -> str | None:
     name = error.get("type") if isinstance(error, dict) else None
-    return name[:100] if isinstance(name, str) and name else None
+    return str.__str__(name)[:100] or None if isinstance(name, str) else None
 
 
-def _cut(text: str) -> str:
-    clean = text.encode("utf-8", "replace").decode("utf-8")
-    return clean if len(clean) <= MAX_MESSAGE else clean[: MAX_MESSAGE - 1] + "…"
+def _bases_of(cls: type) -> tuple[type, ...]:
+    """The class and all that it comes from, whatever its metaclass says of it."""
+    bases: tuple[type, ...] = type.__dict__["__mro__"].__get__(cls)
+    return bases

@@ -21,7 +21,7 @@ from fsm_agent.plan.catalog import SkillPolicy
 from fsm_agent.plan.model import Fallback
 from fsm_agent.plan.policy import ANY_EXCEPTION, Failure, Policy, Retry, UseFallback, after_failure, effective_policy
 from fsm_agent.skills.isolation import call, call_blocking
-from fsm_agent.skills.outcomes import failure_of, reported, reported_failure
+from fsm_agent.skills.outcomes import cut, failure_of, reported, reported_failure
 from fsm_agent.skills.policy_words import BackoffWords, RetryOn, policy_words
 from fsm_agent.skills.signature import Function, check_function, is_async, name_of, takes_nothing
 
@@ -140,13 +140,13 @@ def attempts(name: str, safe: Safe, policy: Policy, clock: Clock, random: Random
         if isinstance(decision, Retry):
             yield Wait(decision.delay)
             continue
-        detail = failure.message
+        detail = cut(failure.message)
         if isinstance(decision, UseFallback):
             value, second = yield Call(_stand_in(safe))
             failed_too = _failure(value, second, 1, clock)
             if failed_too is None:
                 return value
-            detail += f"; and its fallback failed: {failed_too.message}"
+            detail += f"; and its fallback failed: {cut(failed_too.message)}"
         raise SkillFailed(name, failure.kind, made, detail, hint=_hint(policy, failure)) from error
 
 

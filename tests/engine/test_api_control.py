@@ -48,6 +48,25 @@ def test_a_pause_lets_what_runs_finish_and_starts_nothing() -> None:
     assert (result.phase, statuses(result)) == ("completed", {"a": "SUCCEEDED", "b": "SUCCEEDED"})
 
 
+def test_while_a_run_that_is_to_pause_lets_one_task_finish_no_other_takes_a_free_slot() -> None:
+    made = basic()
+    short, long = ({"skill": "nap", "parameters": {"s": seconds}} for seconds in (1, 10))
+    plan = plan_of(
+        {"id": "short", **short}, {"id": "long", **long}, {"id": "next"}, {"id": "after", "dependencies": ["short"]}
+    )
+
+    async def main() -> RunResult:
+        run = asyncio.create_task(made.engine.run(plan, run_id="r", max_parallel=2))
+        await started(made, "long")
+        await made.engine.pause("r")
+        return await run
+
+    result = drive(main())
+    assert made.calls.order == ["short", "long"]
+    assert [result.tasks[name].status for name in ("short", "long")] == ["SUCCEEDED", "SUCCEEDED"]
+    assert made.clock.monotonic() == 10
+
+
 def test_a_pause_asked_for_during_the_last_task_pauses_before_the_end() -> None:
     made = basic()
 

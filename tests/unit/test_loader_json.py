@@ -26,7 +26,8 @@ def only(text: str) -> Problem:
 
 def test_a_syntax_error_has_the_line_and_column_of_the_file() -> None:
     problem = only('{"tasks": [\n  {"id": "a",}\n]}')
-    assert (problem.rule, problem.file, problem.line, problem.column) == ("bad_syntax", "p.json", 2, 14)
+    assert (problem.rule, problem.file, problem.line) == ("bad_syntax", "p.json", 2)
+    assert problem.column in (13, 14)  # Python 3.13 points at the comma, earlier ones at what comes after it
 
 
 @pytest.mark.parametrize("text", ["", "  \n", "\ufeff"])

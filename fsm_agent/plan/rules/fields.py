@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from fsm_agent.plan.findings import Finding, kind_of
 from fsm_agent.plan.inputs import is_of_type, types_of
 from fsm_agent.plan.model import Fallback, Task
+from fsm_agent.plan.patterns import pattern_error
 from fsm_agent.plan.rules.subject import Subject
 
 
@@ -54,7 +54,7 @@ def patterns(subject: Subject) -> Iterator[Finding]:
     """What stands between slashes in `when` is a regular expression."""
     when = subject.plan.when
     for place, text in enumerate([when] if isinstance(when, str) else when or []):
-        if len(text) > 2 and text[0] == text[-1] == "/" and (reason := _pattern_error(text[1:-1])):
+        if len(text) > 2 and text[0] == text[-1] == "/" and (reason := pattern_error(text[1:-1])):
             path = ("when",) if isinstance(when, str) else ("when", place)
             yield Finding("bad_value", path, f"this is no regular expression: {reason}")
 
@@ -72,14 +72,4 @@ def _wrong_with(fallback: Fallback) -> str:
         return "a fallback has a `value` or a `skill`; this one has neither"
     if has_value and fallback.parameters is not None:
         return "a fallback that is a value takes no parameters"
-    return ""
-
-
-def _pattern_error(pattern: str) -> str:
-    try:
-        re.compile(pattern)
-    except (re.error, FutureWarning) as error:  # the warning is an error where the process wants it so
-        return str(error)
-    except (RecursionError, OverflowError):
-        return "it is too large"
     return ""

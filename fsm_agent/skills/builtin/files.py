@@ -4,34 +4,29 @@ from __future__ import annotations
 
 import errno
 import json
-import os
-import secrets
-import stat
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from fsm_agent.errors import FileError, TooLarge
+from fsm_agent.skills.builtin.names import is_hidden, is_loaded
+from fsm_agent.skills.builtin.root import Root
 from fsm_agent.skills.declaration import skill
 
 MAX_BYTES = 10_000_000
 """The largest file that is read or written."""
 
-_READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
-FilePath = Annotated[str, Field(min_length=1, description="The file's path, below the root folder")]
+FilePath = Annotated[str, Field(min_length=1, description="The file's path, below the root folder, without hidden names")]
 
 
 class Files:
     """The two skills, for one root folder."""
 
     def __init__(self, root: Path) -> None:
-        self._root = root.resolve()
+        self._root = Root(root)
 
     @skill(idempotent=True)
     def read_file(
@@ -41,7 +36,7 @@ class Files:
         max_bytes: Annotated[int, Field(gt=0, le=MAX_BYTES, description="A larger file is an error")] = 1_000_000,
     ) -> Any:
         """Return the text of a file (UTF-8) in the root folder, or its data if it is JSON and `as_json` is set."""
-        text = _read(path, self._inside(path), max_bytes)
+        text = self._read(path, max_bytes)
         if not as_json:
             return text
         try:
@@ -49,7 +44,7 @@ class Files:
         except (ValueError, RecursionError):
             raise FileError(f"{path!r} is no JSON") from None
 
-    @skill(idempotent=True, risk="medium")
+    @skill(idempotent=True, risk="medium", requires="file.write")
     def write_file(
         self,
         path: FilePath,
@@ -57,45 +52,45 @@ class Files:
     ) -> dict[str, Any]:
         """Write a file in the root folder, as a whole or not at all. Folders that are missing are made.
 
-        Returns its path below the root folder, and its size in bytes.
+        Names of code and of settings are refused: what a plan writes must not be executed. Returns the file's path
+        below the root folder, and its size in bytes.
         """
-        target = self._inside(path)
+        place = self._place_of(path)
+        for name in place:
+            if is_loaded(name):
+                raise FileError(
+                    f"{path!r} cannot be written: {name!r} is a name that is loaded as code or as settings",
+                    hint="give the file another name; code and settings are not for plans to write",
+                )
         data = _bytes_of(path, content)
         try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            if target.is_dir():
-                raise FileError(f"{path!r} is a folder")
-            _replace(target, data)
+            self._root.write(place, data)
         except OSError as error:
             raise FileError(f"{path!r} cannot be written: {_why(error)}; what was there before is unchanged") from error
-        return {"path": target.relative_to(self._root).as_posix(), "bytes": len(data)}
+        return {"path": "/".join(place), "bytes": len(data)}
 
-    def _inside(self, path: str) -> Path:
-        """Where a path leads, symbolic links followed. Raises FileError when that is outside the root folder."""
+    def _read(self, path: str, max_bytes: int) -> str:
         try:
-            target = (self._root / path).resolve()
-        except (OSError, ValueError, RuntimeError) as error:
-            raise FileError(f"{path!r} is no path that can be used") from error
-        if not target.is_relative_to(self._root):
-            raise FileError(f"{path!r} leads out of the root folder", hint="give a path below it")
-        return target
+            data, size = self._root.read(self._place_of(path), max_bytes + 1)
+        except OSError as error:
+            raise FileError(f"{path!r} cannot be read: {_why(error)}") from error
+        if len(data) > max_bytes:
+            raise TooLarge(f"the file {path!r}", max(size, len(data)), max_bytes, "raise max_bytes")
+        try:
+            return data.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            raise FileError(f"{path!r} is no UTF-8 text") from None
 
-
-def _read(path: str, target: Path, max_bytes: int) -> str:
-    try:
-        with os.fdopen(os.open(target, _READ), "rb") as file:
-            status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode):
-                raise FileError(f"{path!r} is no file")
-            data = file.read(max_bytes + 1)
-    except OSError as error:
-        raise FileError(f"{path!r} cannot be read: {_why(error)}") from error
-    if len(data) > max_bytes:
-        raise TooLarge(f"the file {path!r}", max(status.st_size, len(data)), max_bytes, "raise max_bytes")
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise FileError(f"{path!r} is no UTF-8 text") from None
+    def _place_of(self, path: str) -> tuple[str, ...]:
+        """Where a path leads. Raises FileError when that is outside the root folder, or hidden."""
+        place = self._root.place_of(path)
+        for name in place:
+            if is_hidden(name):
+                raise FileError(
+                    f"{path!r} is refused: {name!r} begins with a dot, so it is hidden",
+                    hint="give a path without hidden files and folders; they are not for plans to read or write",
+                )
+        return place
 
 
 def _bytes_of(path: str, content: Any) -> bytes:
@@ -107,22 +102,6 @@ def _bytes_of(path: str, content: Any) -> bytes:
     if len(data) > MAX_BYTES:
         raise TooLarge(f"the content for {path!r}", len(data), MAX_BYTES, "write several files")
     return data
-
-
-def _replace(target: Path, data: bytes) -> None:
-    """Write beside the target, then put it in its place at once: a reader sees the old file or the new one."""
-    draft = target.parent / f".fsm-agent-{secrets.token_hex(8)}.tmp"
-    try:
-        with os.fdopen(os.open(draft, _CREATE, 0o666), "wb") as file:
-            with suppress(FileNotFoundError):
-                draft.chmod(stat.S_IMODE(target.stat().st_mode))
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(target)
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise
 
 
 def _why(error: OSError) -> str:
