@@ -240,14 +240,19 @@ class SkillLoadError(SkillError):
 
     code = "skill_load"
 
-    def __init__(self, where: str, reason: str, line: int | None = None) -> None:
+    def __init__(
+        self,
+        where: str,
+        reason: str,
+        line: int | None = None,
+        *,
+        hint: str = "mend it; what other files hold is loaded all the same",
+    ) -> None:
         self.where = where
         self.reason = reason
         self.line = line
         at = f" (line {line})" if line is not None else ""
-        super().__init__(
-            f"{where} could not be loaded: {reason}{at}", hint="mend it; what other files hold is loaded all the same"
-        )
+        super().__init__(f"{where} could not be loaded: {reason}{at}", hint=hint)
 
 
 class DuplicateSkill(SkillError):

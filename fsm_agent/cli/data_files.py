@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NoReturn
 
+from fsm_agent.cli.encoding import as_utf8
 from fsm_agent.errors import UsageError
 from fsm_agent.plan.findings import Finding
 from fsm_agent.plan.source import kind_of_file, parse_text, read_file
@@ -42,7 +43,7 @@ def assignments(pairs: Iterable[str], option: str) -> dict[str, Any]:
     Raises UsageError, in which no value is shown: it may be a secret.
     """
     values = {}
-    for pair in pairs:
+    for pair in map(as_utf8, pairs):
         key, sign, text = pair.partition("=")
         if not sign or not key.strip():
             raise UsageError(f"{option} takes KEY=VALUE", hint=f"such as {option} budget=3000")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
-from fsm_agent.cli.data_files import read_object
+from fsm_agent.cli.data_files import json_or_text, read_object
+from fsm_agent.cli.encoding import as_utf8
 from fsm_agent.cli.exits import BAD, OK
 from fsm_agent.cli.options import command, new_app
 from fsm_agent.cli.output import to_json
@@ -17,6 +18,8 @@ from fsm_agent.plan.json_reader import read_json
 from fsm_agent.views.text import one_line, width
 
 app = new_app()
+
+_NAMES_HINT: Final = """give JSON such as '{"context": {"budget": 3000}}', or a file"""
 
 
 @command(app, "eval", context_settings={"ignore_unknown_options": True})  # `-1 < 0` is an expression
@@ -32,7 +35,7 @@ def evaluate(
 
     As conditions are evaluated: an error is never false, it exits 2.
     """
-    data = _names(names)
+    data, expression = _names(names), as_utf8(expression)
     try:
         value = compile_expression(expression, Names(frozenset(data))).value(data)
     except ConditionError as error:
@@ -47,13 +50,23 @@ def evaluate(
 def _names(given: str | None) -> dict[str, Any]:
     if given is None:
         return {}
+    given = as_utf8(given)
     if not given.lstrip().startswith("{"):
-        return read_object(given)
+        return _names_of_file(given)
     parsed = read_json(given)
     if parsed.findings or parsed.is_odd or parsed.has_duplicates or not isinstance(parsed.data, dict):
         why = parsed.findings[0].message if parsed.findings else "a key stands there twice, or a number is not finite"
-        raise UsageError(f"--names: {why}", hint="""give JSON such as '{"context": {"budget": 3000}}', or a file""")
+        raise UsageError(f"--names: {why}", hint=_NAMES_HINT)
     return parsed.data
+
+
+def _names_of_file(path: str) -> dict[str, Any]:
+    try:
+        return read_object(path)
+    except UsageError:
+        if isinstance(json_or_text(path), str) and not set(path) & set('{}[]"'):
+            raise
+        raise UsageError("--names must be a JSON object, or a file that holds one", hint=_NAMES_HINT) from None
 
 
 def _refuse(session: Session, expression: str, error: ConditionError) -> int:

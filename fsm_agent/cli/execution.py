@@ -11,6 +11,7 @@ from fsm_agent.cli.consent import Consent
 from fsm_agent.cli.exits import BY_PHASE, INTERRUPTED
 from fsm_agent.cli.inputs import GivenInputs
 from fsm_agent.cli.interrupts import Interrupts
+from fsm_agent.cli.log_fields import FieldRedactor
 from fsm_agent.cli.loop import run_in_loop
 from fsm_agent.cli.question import Terminal
 from fsm_agent.cli.results import shown
@@ -61,7 +62,10 @@ class Execution:
         """Progress lines and logs. Where a program reads both streams, logs that it asked for take the lines' place."""
         settings, output, redactor = self.session.settings, self.session.output, self.inputs.redactor
         wants_logs = settings.log_level is not None or settings.log_format is not None
-        configure(settings.log_format or "console", settings.log_level or "warning", output.err, redactor)
+        log = cast(Any, Screen(output, output.err))
+        configure(
+            settings.log_format or "console", settings.log_level or "warning", log, FieldRedactor(self.inputs.secrets)
+        )
         screen = Screen(output, output.err if self.session.json else output.out)
         if not (self.session.json and wants_logs):
             self.engine.add_listener(ProgressLines(cast(Any, screen), self.plan, redactor=redactor))
@@ -83,15 +87,15 @@ class Execution:
             max_parallel=wishes.max_parallel,
             approver=Consent(wishes.approved, wishes.approve_all, terminal).approver,
         )
-        with Interrupts(self.engine, stream.run_id, self.session.output.note, terminal) as interrupts:
-            return await _result_of(stream), interrupts.count > 0
+        with Interrupts(self.engine, stream.run_id, self.session.output, self.session.signals, terminal) as interrupts:
+            return await _result_of(stream), interrupts.presses > 0
 
     def _terminal(self, screen: Screen) -> Terminal | None:
         """The person to ask, where there is one: at a terminal on both sides, and no program reading."""
         source = sys.stdin
         if self.session.json or not self.session.output.is_terminal or source is None or not source.isatty():
             return None
-        return Terminal(self.session.output, screen, source.fileno())
+        return Terminal(self.session.output, screen, source.fileno(), self.inputs.redactor)
 
     def _tell(self, result: RunResult) -> None:
         output = self.session.output
@@ -102,6 +106,8 @@ class Execution:
             output.text(f"\n{summary_text(document, bounded=output.is_terminal)}")
         if result.phase == "paused" and not result.resumable:
             output.note(_pause_text(result))
+        if output.lost is not None:
+            output.note(f"the run ended ({result.phase}); its output could not be written")
 
 
 async def _result_of(stream: RunStream) -> RunResult:

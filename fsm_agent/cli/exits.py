@@ -1,14 +1,17 @@
-"""The exit codes, which other programs rely on."""
+"""What other programs rely on: the exit codes, and the option by which a program asks for a document."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Final
 
+JSON: Final = "--json"
+"""The option by which a program says that it reads standard output. It is looked for before anything is understood."""
+
 OK: Final = 0
 """Completed, or valid."""
 FAILED: Final = 1
-"""The run failed; or this program did."""
+"""The run failed; or this program did, or it could not write what it had to tell."""
 BAD: Final = 2
 """Bad usage, bad input, or an invalid plan."""
 PAUSED: Final = 3

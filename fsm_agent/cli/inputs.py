@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from fsm_agent.cli.data_files import assignments, json_or_text, read_object
+from fsm_agent.cli.encoding import as_utf8
 from fsm_agent.cli.settings import SECRET_PREFIX
 from fsm_agent.errors import Problem
 from fsm_agent.plan.inputs import check_inputs
@@ -25,7 +27,7 @@ class GivenInputs:
     """Complete: defaults are filled in."""
     problems: tuple[Problem, ...]
     secrets: tuple[Any, ...]
-    """The values of secret inputs: they are in no output."""
+    """The values of secret inputs, as given and by default: they are in no output."""
 
     @property
     def redactor(self) -> Redactor:
@@ -45,7 +47,8 @@ def gather_inputs(
         given.update(read_object(input_file))
     given.update(assignments(sets, "--set"))
     values, problems = check_inputs(plan, given)
-    secrets = tuple(given[name] for name, declared in plan.inputs.items() if declared.secret and name in given)
+    names = [name for name, declared in plan.inputs.items() if declared.secret]
+    secrets = tuple(known[name] for known in (given, values) for name in names if name in known)
     return GivenInputs(given, values, tuple(replace(problem, file=file) for problem in problems), secrets)
 
 
@@ -53,10 +56,16 @@ def secrets_in(environment: Mapping[str, str], plan: Plan) -> dict[str, Any]:
     """The secret inputs of a plan that variables are there for: `db-password` is FSM_AGENT_SECRET_DB_PASSWORD."""
     found = {}
     for name, declared in plan.inputs.items():
-        text = environment.get(SECRET_PREFIX + re.sub(r"\W", "_", name).upper())
+        text = variable(environment, SECRET_PREFIX + re.sub(r"\W", "_", name).upper())
         if declared.secret and text is not None:
             found[name] = text if _takes_text(declared) else json_or_text(text)
     return found
+
+
+def variable(environment: Mapping[str, str], name: str) -> str | None:
+    """A variable whose name and value are UTF-8, also where the locale knows ASCII only."""
+    text = environment.get(os.fsdecode(name.encode()))
+    return as_utf8(text) if text is not None else None
 
 
 def _takes_text(declared: Input) -> bool:

@@ -3,74 +3,111 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 from collections.abc import Callable
 from contextlib import suppress
-from types import FrameType, TracebackType
+from types import TracebackType
 from typing import Any, Final, Self
 
 from fsm_agent.api import PlannerEngine
-from fsm_agent.cli.exits import INTERRUPTED
+from fsm_agent.cli.output import Output
 from fsm_agent.cli.question import Terminal
-from fsm_agent.errors import UnknownRun
+from fsm_agent.cli.signals import Signals, write_now
+from fsm_agent.errors import RunError, UnknownRun
 
 _MOST_NAMES: Final = 5
 
 
 class Interrupts:
-    """Signal handlers for the time of one run. A context manager, within the event loop that drives the run.
+    """The meaning of signals for the time of one run. A context manager, within the event loop that drives the run.
 
-    The first Ctrl-C asks for a pause, and what runs may finish; the second cancels the run, which still cleans up; the
-    third ends the process where it stands. SIGTERM cancels.
+    The first Ctrl-C asks for a pause, and what runs may finish; the next one cancels the run, which still cleans up;
+    one more ends the process where it stands. SIGTERM cancels, a second one ends the process. Each is told by the
+    handler itself, at once: a skill may hold up the event loop, which does the rest.
     """
 
     def __init__(
-        self, engine: PlannerEngine, run_id: str, tell: Callable[[str], None], terminal: Terminal | None = None
+        self, engine: PlannerEngine, run_id: str, output: Output, signals: Signals, terminal: Terminal | None = None
     ) -> None:
-        self.count = 0
+        self.presses = 0
         """How often Ctrl-C was pressed."""
         self._engine = engine
         self._run_id = run_id
-        self._tell = tell
+        self._output = output
+        self._signals = signals
         self._terminal = terminal
         self._loop = asyncio.get_running_loop()
-        self._before: dict[signal.Signals, Any] = {}
+        self._is_terminated = False
+        self._is_cancelling = False
+        self._is_last_chance = False
         self._asked: set[asyncio.Task[None]] = set()
 
     def __enter__(self) -> Self:
-        for number, handler in ((signal.SIGINT, self._interrupt), (signal.SIGTERM, self._terminate)):
-            self._before[number] = signal.signal(number, handler)
+        self._signals.target = self._receive
+        self._signals.renew()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, signal.SIG_DFL if self.count else handler)
+        self._is_last_chance = self._is_terminated or self.presses > 1
+        self._signals.target = self._receive_late
 
-    def _interrupt(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002 - a handler's parameters
-        """In the handler itself next to nothing is safe to do; the event loop does the rest."""
-        self.count += 1
-        if self.count > 2:
-            os._exit(INTERRUPTED)
-        self._loop.call_soon_threadsafe(self._pause if self.count == 1 else self._cancel)
+    # In the handler -------------------------------------------------------------------------------------------------
 
-    def _terminate(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002 - a handler's parameters
-        self._loop.call_soon_threadsafe(self._cancel)
+    def _receive(self, number: signal.Signals) -> None:
+        if number == signal.SIGINT:
+            self._interrupt()
+        else:
+            self._terminate()
+
+    def _interrupt(self) -> None:
+        self.presses += 1
+        if self._is_cancelling:
+            self._signals.end(signal.SIGINT)
+        elif self.presses > 1:
+            self._begin_to_cancel("Ctrl-C", "press Ctrl-C again to end it where it stands")
+        else:
+            write_now("\npausing: what runs may finish; press Ctrl-C again to cancel the run\n")
+            self._soon(self._pause)
+
+    def _terminate(self) -> None:
+        if self._is_terminated:
+            self._signals.end(signal.SIGTERM)
+        self._is_terminated = True
+        self._begin_to_cancel("SIGTERM", "a second SIGTERM ends it where it stands")
+
+    def _begin_to_cancel(self, why: str, more: str) -> None:
+        is_first, self._is_cancelling = not self._is_cancelling, True
+        write_now(f"\ncancelling: calls are told to stop, and what cleans up still runs; {more}\n")
+        if is_first:
+            self._soon(lambda: self._cancel(why))
+
+    def _receive_late(self, number: signal.Signals) -> None:
+        """The run is over, and its result is not told yet. It is not lost to the first signal that comes now."""
+        if self._is_last_chance:
+            self._signals.end(number)
+        self._is_last_chance = True
+        write_now("\nthe run has ended, and its result follows; once more ends it at once\n")
+
+    def _soon(self, step: Callable[[], None]) -> None:
+        with suppress(RuntimeError):  # the loop is closed: the run is over
+            self._loop.call_soon_threadsafe(step)
+
+    # In the event loop ----------------------------------------------------------------------------------------------
 
     def _pause(self) -> None:
-        self._tell(f"\npausing: {self._waits_for()}; press Ctrl-C again to cancel the run")
-        if self._terminal is not None:
-            self._terminal.give_up()
+        self._output.note(self._waits_for())
+        self._give_up_asking()
         self._ask(self._engine.pause(self._run_id, why="Ctrl-C"))
 
-    def _cancel(self) -> None:
-        more = "; press Ctrl-C again to end it where it stands" if self.count else ""
-        self._tell(f"\ncancelling: calls are told to stop, and what cleans up still runs{more}")
+    def _cancel(self, why: str) -> None:
+        self._give_up_asking()
+        self._ask(self._engine.cancel(self._run_id, why=why))
+
+    def _give_up_asking(self) -> None:
         if self._terminal is not None:
             self._terminal.give_up()
-        self._ask(self._engine.cancel(self._run_id, why="Ctrl-C" if self.count else "SIGTERM"))
 
     def _waits_for(self) -> str:
         with suppress(UnknownRun):
@@ -87,5 +124,5 @@ class Interrupts:
         task.add_done_callback(self._asked.discard)
 
     async def _quietly(self, wish: Any) -> None:
-        with suppress(UnknownRun):  # it has just ended
+        with suppress(RunError):  # it has just ended
             await wish

@@ -7,12 +7,15 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Concatenate, Final, ParamSpec
+from typing import TYPE_CHECKING, Annotated, Any, Concatenate, Final, NoReturn, ParamSpec
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
+from fsm_agent.cli.encoding import as_utf8
 from fsm_agent.cli.output import Output
 from fsm_agent.cli.settings import Settings, load_settings, log_format, log_level, workers_of
+from fsm_agent.cli.signals import Signals
 from fsm_agent.cli.teller import Teller
 
 if TYPE_CHECKING:
@@ -27,6 +30,14 @@ class VersionAsked(Exception):
     """Someone wants to know the version, and nothing else."""
 
 
+class HelpAsked(Exception):
+    """Someone wants to read the help, and nothing else."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.text = text
+
+
 class Stopped(Exception):
     """Ctrl-C came where no run was there to pause. The parser would end without a word."""
 
@@ -34,6 +45,22 @@ class Stopped(Exception):
 def _version(wanted: bool) -> None:
     if wanted:
         raise VersionAsked
+
+
+class Command(TyperCommand):
+    """A command whose help goes where output goes: the parser would print it wherever `print` leads."""
+
+    def get_help(self, ctx: Any) -> NoReturn:
+        """Raise the help: it is made only where it was asked for."""
+        raise HelpAsked(super().get_help(ctx))
+
+
+class Group(TyperGroup):
+    """Commands under one name, and their help likewise."""
+
+    def get_help(self, ctx: Any) -> NoReturn:
+        """Raise the help: it is made only where it was asked for."""
+        raise HelpAsked(super().get_help(ctx))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +87,8 @@ class Given:
         """The same as settings. Raises UsageError for what makes no sense."""
         return Settings(
             skills=tuple(self.skills) if self.skills else None,
-            default_skill=self.default_skill,
-            workers=workers_of(self.worker, "--worker") if self.worker else None,
+            default_skill=as_utf8(self.default_skill) if self.default_skill is not None else None,
+            workers=workers_of(map(as_utf8, self.worker), "--worker") if self.worker else None,
             log_level=log_level(self.log_level, "--log-level") if self.log_level is not None else None,
             log_format=log_format(self.log_format, "--log-format") if self.log_format is not None else None,
             debug=self.debug or None,
@@ -74,6 +101,7 @@ class Call:
 
     output: Output
     teller: Teller
+    signals: Signals
     given: Given = Given()
 
     def session(self) -> Session:
@@ -82,7 +110,7 @@ class Call:
 
         settings = load_settings(self.given.settings(), os.environ, PYPROJECT)
         self.teller.debug = bool(settings.debug)
-        return Session(settings, self.output, self.given.json)
+        return Session(settings, self.output, self.given.json, self.signals)
 
 
 def remember(  # noqa: PLR0913 - an option each
@@ -117,9 +145,10 @@ def remember(  # noqa: PLR0913 - an option each
 _SHARED: Final = tuple(inspect.signature(remember, eval_str=True).parameters.values())[1:]
 
 
-def new_app(**settings: Any) -> typer.Typer:
+def new_app(*, cls: type[Group] = Group, **settings: Any) -> typer.Typer:
     """An app for commands, with plain help: it is quick, and any terminal can show it."""
-    return typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, **settings)
+    plain: dict[str, Any] = {"add_completion": False, "rich_markup_mode": None, "pretty_exceptions_enable": False}
+    return typer.Typer(cls=cls, **plain, **settings)
 
 
 def command(
@@ -143,7 +172,7 @@ def command(
         door.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined] # where inspect looks first
         door.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
         door.__doc__ = function.__doc__
-        app.command(name or function.__name__, **settings)(door)
+        app.command(name or function.__name__, cls=Command, **settings)(door)
         return function
 
     return register

@@ -44,7 +44,9 @@ class Output:
         self.out: Final = out if out is not None else io.StringIO()
         self.err: Final = err if err is not None else io.StringIO()
         self.lost: str | None = None
-        """Why some of the output could not be written, if that is so."""
+        """Why some of the output could not be written, if that is so. What stands beside it does not count."""
+        self.has_begun = False
+        """Whether anything was written to standard output."""
         for stream in (self.out, self.err):
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(errors="backslashreplace")
@@ -91,18 +93,26 @@ class Output:
     @contextmanager
     def _writing(self, stream: TextIO) -> Iterator[None]:
         """Whether anyone still reads is not our matter; a full disk is."""
+        self.has_begun = self.has_begun or stream is self.out
         try:
             yield
         except BrokenPipeError:
             _forget(stream)
         except OSError as error:
             _forget(stream)
-            self.lost = error.strerror or type(error).__name__
+            if stream is self.out:
+                self.lost = error.strerror or type(error).__name__
 
     def flush(self) -> None:
         """Write what is left."""
         for stream in (self.out, self.err):
             self.write(stream, "")
+
+    def close(self) -> None:
+        """Write what is left, and close what this process had not been given when it began."""
+        self.flush()
+        if self.out is not sys.stdout and self.out is not sys.__stdout__:
+            self.out.close()
 
 
 def _forget(stream: TextIO) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 import threading
 from contextlib import suppress
 from typing import Final
@@ -12,7 +13,24 @@ from fsm_agent.cli.output import Output, to_json
 from fsm_agent.cli.screen import Screen
 from fsm_agent.cli.tables import facts, indented
 from fsm_agent.engine.approving import ApprovalRequest
+from fsm_agent.redaction import Redactor
 from fsm_agent.views.text import one_line
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def discard_typed(_source: int) -> None:
+        """Forget the keys that were pressed up to now: they answer a question that nobody has seen."""
+        while msvcrt.kbhit():
+            msvcrt.getwch()
+else:
+    import termios
+
+    def discard_typed(source: int) -> None:
+        """Forget the keys that were pressed up to now: they answer a question that nobody has seen."""
+        with suppress(termios.error):
+            termios.tcflush(source, termios.TCIFLUSH)
+
 
 YES: Final = frozenset({"y", "yes"})
 NO: Final = frozenset({"n", "no"})
@@ -22,10 +40,11 @@ _MOST_BYTES: Final = 4096
 class Terminal:
     """Asks one question at a time. `source` is the descriptor that answers are read from."""
 
-    def __init__(self, output: Output, screen: Screen, source: int) -> None:
+    def __init__(self, output: Output, screen: Screen, source: int, redactor: Redactor) -> None:
         self._output = output
         self._screen = screen
         self._source = source
+        self._redactor = redactor
         self._turn = asyncio.Lock()
         self._line: asyncio.Future[str | None] | None = None
         self._given_up = False
@@ -38,7 +57,7 @@ class Terminal:
                 return None
             self._screen.hold()
             try:
-                self._output.text(question_text(request))
+                self._output.text(question_text(request, self._redactor))
                 return await self._answer()
             finally:
                 self._screen.release()
@@ -50,6 +69,7 @@ class Terminal:
 
     async def _answer(self) -> bool | None:
         while True:
+            discard_typed(self._source)
             self._output.write(self._output.out, "Approve? [y/n] ")
             line = await self._next_line()
             if line is None:
@@ -88,7 +108,7 @@ class Terminal:
             self._line.set_result(line)
 
 
-def question_text(request: ApprovalRequest) -> str:
+def question_text(request: ApprovalRequest, redactor: Redactor) -> str:
     """What is to be approved: who does it, how risky it is, and exactly what it is called with."""
     about = {
         "task": request.task or "",
@@ -100,4 +120,5 @@ def question_text(request: ApprovalRequest) -> str:
         "approval": request.approval,
     }
     lines = facts({name: one_line(value) for name, value in about.items()})
-    return f"\nThis task must be approved.\n{lines}\nparameters\n{indented(to_json(request.parameters))}"
+    parameters = indented(to_json(redactor.value(request.parameters)))
+    return f"\nThis task must be approved.\n{lines}\nparameters\n{parameters}"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from fsm_agent.cli.encoding import as_utf8
 from fsm_agent.cli.execution import Execution, Wishes
 from fsm_agent.cli.inputs import gather_inputs
 from fsm_agent.cli.options import command, new_app
@@ -58,6 +59,8 @@ def run(  # noqa: PLR0913 - an option each
 
     Exits 0 completed, 1 failed, 2 not run, 3 paused for a person, 4 cancelled, 130 by Ctrl-C.
     """
+    goal, run_id = (as_utf8(text) if text is not None else None for text in (goal, run_id))
+    approved, grants = frozenset(map(as_utf8, approve or ())), tuple(map(as_utf8, grant or ()))
     file = find_plan(plan, goal, Path(plans or session.settings.plans or DEFAULT_PLANS))
     engine = session.engine()
     checked = check_plan(file, engine.catalog)
@@ -66,14 +69,14 @@ def run(  # noqa: PLR0913 - an option each
     inputs = gather_inputs(checked.plan, str(file), sets or (), input_file, os.environ)
     if inputs.problems:
         return session.refuse(inputs.problems)
-    _check_tasks(approve or (), checked.plan)
+    _check_tasks(approved, checked.plan)
     if checked.problems:
         session.output.note(problems_text(checked.problems))
-    wishes = Wishes(goal, run_id, tuple(grant or ()), deadline, max_parallel, frozenset(approve or ()), approve_all)
+    wishes = Wishes(goal, run_id, grants, deadline, max_parallel, approved, approve_all)
     return Execution(session, engine, checked.plan, inputs, wishes).run()
 
 
-def _check_tasks(named: Sequence[str], plan: Plan) -> None:
+def _check_tasks(named: Iterable[str], plan: Plan) -> None:
     """A consent for a task that is not there would go unnoticed until the run waits for it."""
     ids = {task.id for task in plan.tasks}
     for name in named:

@@ -12,7 +12,8 @@ from fsm_agent.cli.exits import BAD
 from fsm_agent.cli.output import Output
 from fsm_agent.cli.problems import problems_document, problems_text
 from fsm_agent.cli.settings import Settings
-from fsm_agent.errors import Problem, SkillLoadError
+from fsm_agent.cli.signals import Signals
+from fsm_agent.errors import Problem, SkillLoadError, UsageError
 from fsm_agent.plan.catalog import Catalog
 from fsm_agent.skills.registry import SkillRegistry
 
@@ -28,23 +29,26 @@ class Session:
     output: Output
     json: bool
     """Whether standard output is for a program: one JSON document."""
+    signals: Signals
 
     def registry(self) -> SkillRegistry:
         """All skills: built-in ones, those of installed packages, and those of the settings' paths.
 
         A file of a folder that fails to import is told on standard error, and the rest is there. Raises SkillLoadError
-        for a file or module that was named itself, DuplicateSkill, and BadSkill.
+        for a file or module that was named itself, DuplicateSkill, BadSkill, and UsageError for a folder that is gone.
         """
-        here = str(Path.cwd())
+        here = str(current_folder())
         if here not in sys.path and "" not in sys.path:
             sys.path.append(here)  # modules of the project are found, as with `python -m`
         registry = SkillRegistry()
         registry.load_entry_points()
         for path in self._skill_paths():
-            known = registry.errors
+            known = len(registry.errors)
             registry.load(path)
-            if not Path(path).expanduser().is_dir() and registry.errors[len(known) :]:
-                raise registry.errors[-1]
+            if not Path(path).expanduser().is_dir() and registry.errors[known:]:
+                failed = registry.errors[-1]
+                hint = "mend it, or leave it out of --skills"
+                raise SkillLoadError(failed.where, failed.reason, failed.line, hint=hint)
         for error in registry.errors:
             self.output.note(f"warning: {error.message}")
         return registry
@@ -72,6 +76,15 @@ class Session:
         else:
             self.output.text(problems_text(told))
         return BAD
+
+
+def current_folder() -> Path:
+    """Where this process is. Raises UsageError for a folder that is gone."""
+    try:
+        return Path.cwd()
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+        raise UsageError(f"the current folder cannot be used: {why}", hint="go to a folder that is there") from None
 
 
 def with_skill_errors(problems: Iterable[Problem], errors: tuple[SkillLoadError, ...]) -> tuple[Problem, ...]:

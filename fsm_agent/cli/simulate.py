@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from fsm_agent.cli.data_files import read_object
+from fsm_agent.cli.encoding import as_utf8
 from fsm_agent.cli.exits import BY_PHASE
 from fsm_agent.cli.inputs import gather_inputs
 from fsm_agent.cli.options import command, new_app
@@ -37,6 +38,7 @@ def simulate(
 
     No skill is called or needs to be there, no time passes, and approvals count as given.
     """
+    goal = as_utf8(goal) if goal is not None else None
     checked = check_plan(plan, session.any_skill)
     if checked.compiled is None:
         return session.refuse(checked.problems)

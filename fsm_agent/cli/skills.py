@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from fsm_agent.cli.encoding import as_utf8
 from fsm_agent.cli.exits import OK
 from fsm_agent.cli.options import command, new_app, remember
 from fsm_agent.cli.output import to_json
@@ -46,7 +47,7 @@ def show_skill(session: Session, name: Annotated[str, typer.Argument(metavar="NA
 
     With its parameters (JSON Schema), policy, risk, permissions, and where it is from.
     """
-    spec = session.registry().get(name).spec
+    spec = session.registry().get(as_utf8(name)).spec
     if session.json:
         session.output.document(document_of(spec))
     else:

@@ -5,15 +5,12 @@ from __future__ import annotations
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from fsm_agent._version import __version__
-from fsm_agent.cli.exits import BAD, FAILED, INTERRUPTED, OK
+from fsm_agent.cli.exits import BAD, FAILED, INTERRUPTED, JSON, OK
 from fsm_agent.cli.output import Output
 from fsm_agent.views.text import one_line
-
-JSON: Final = "--json"
-"""The option by which a program says that it reads standard output. It is looked for before anything is understood."""
 
 
 class Teller:
@@ -31,6 +28,11 @@ class Teller:
             self._output.document({"version": __version__})
         else:
             self._output.text(f"fsm-agent {__version__}")
+        return OK
+
+    def help(self, text: str) -> int:
+        """Show the help that was asked for: a text, and on standard output, also for a program."""
+        self._output.text(text)
         return OK
 
     def error(self, code: str, message: str, hint: str = "", *, exit_code: int = BAD) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from fsm_agent.cli.encoding import as_utf8
 from fsm_agent.errors import UsageError
 from fsm_agent.plan.nearness import near
 from fsm_agent.planner.template import ENDINGS, TemplatePlanner, template_files, templates_in
@@ -21,10 +22,10 @@ def find_plan(plan: str | None, goal: str | None, folder: Path) -> Path:
 
 def _by_name(name: str, folder: Path) -> Path:
     path = Path(name)
-    if path.exists() or path.name != name or path.suffix.lower() in ENDINGS:
+    if _is_there(path) or path.name != name or path.suffix.lower() in ENDINGS:
         return path
     by_file = [file for file in template_files(folder) if file.stem == name]
-    found = by_file or [file for file, template in templates_in(folder) if template.name == name]
+    found = by_file or [file for file, template in templates_in(folder) if template.name == as_utf8(name)]
     if len(found) > 1:
         files = ", ".join(map(str, found))
         raise UsageError(f"{len(found)} templates are named {name!r}: {files}", hint="give the path of one of them")
@@ -33,6 +34,14 @@ def _by_name(name: str, folder: Path) -> Path:
             f"there is no plan file {name!r}, and no template of that name in {folder}", hint=_known(name, folder)
         )
     return found[0]
+
+
+def _is_there(path: Path) -> bool:
+    """Whether it exists; a path that the system takes for none at all is to be read, which tells what is wrong."""
+    try:
+        return path.exists()
+    except OSError:
+        return True
 
 
 def _known(name: str, folder: Path) -> str:

@@ -10,7 +10,8 @@ from fsm_agent.cli.exits import BAD, OK
 from fsm_agent.cli.options import command, new_app
 from fsm_agent.cli.problems import count_of, is_valid, problems_document, problems_text
 from fsm_agent.cli.session import Session, with_skill_errors
-from fsm_agent.errors import Problem
+from fsm_agent.errors import Problem, UsageError
+from fsm_agent.plan.catalog import Catalog
 from fsm_agent.plan.loader import check_plan
 
 app = new_app()
@@ -38,10 +39,22 @@ def validate(
 
 def _problems(session: Session, plans: list[str], *, any_skill: bool) -> tuple[Problem, ...]:
     if any_skill:
-        return tuple(problem for plan in plans for problem in check_plan(plan, session.any_skill).problems)
+        return _problems_of(plans, session.any_skill)
     engine = session.engine()
-    problems = [problem for plan in plans for problem in check_plan(plan, engine.catalog).problems]
-    return with_skill_errors(problems, engine.skills.errors)
+    return with_skill_errors(_problems_of(plans, engine.catalog), engine.skills.errors)
+
+
+def _problems_of(plans: list[str], catalog: Catalog) -> tuple[Problem, ...]:
+    """Of all plans. Where there are several, one that cannot be read hides nothing of the others."""
+    problems: list[Problem] = []
+    for plan in plans:
+        try:
+            problems.extend(check_plan(plan, catalog).problems)
+        except UsageError as error:
+            if len(plans) == 1:
+                raise
+            problems.append(Problem("bad_syntax", error.message, hint=error.hint, file=plan))
+    return tuple(problems)
 
 
 def _tell(session: Session, plans: list[str], problems: tuple[Problem, ...]) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, cast, get_args
 
-from transitions import EventData, Machine, MachineError, Transition
+from transitions import Event, EventData, Machine, MachineError, Transition
 
 from fsm_agent.core import guards
 from fsm_agent.core.events import Phase, Trigger
@@ -88,8 +88,24 @@ class GuardedTransition(Transition):
         return True
 
 
+class _PlainEvent(Event):
+    """The library's trigger without what this machine has none of: a queue, and callbacks around each event.
+
+    It tries the library's own transitions for the phase, in their order, and says so as the library does.
+    """
+
+    def trigger(self, model: Any, *args: Any, **kwargs: Any) -> bool:
+        """Take the first transition that lets it. Raises MachineError where the phase has none for this trigger."""
+        transitions = self.transitions.get(model.phase)
+        if not transitions:
+            raise MachineError(f"no transition for {self.name!r} in phase {model.phase!r}")
+        data = EventData(None, self, self.machine, model, args=args, kwargs=kwargs)
+        return any(transition.execute(data) for transition in transitions)
+
+
 class _PhaseMachine(Machine):
     transition_cls = GuardedTransition
+    event_cls = _PlainEvent
 
 
 def _build() -> Machine:
@@ -115,14 +131,6 @@ _ROWS: Final[dict[tuple[str, str], tuple[Row, ...]]] = {
 def legal_triggers(phase: Phase) -> tuple[Trigger, ...]:
     """The triggers that the table has for a phase, in its order."""
     return tuple(dict.fromkeys(row.trigger for row in TABLE if row.source == phase))
-
-
-def due(run: Guarded, trigger: Trigger) -> Row:
-    """The row that the trigger would take now. Raises IllegalTransition where there is none; moves nothing."""
-    for row in _ROWS.get((run.phase, trigger), ()):
-        if row.predicate is None or row.predicate(run):
-            return row
-    raise _illegal(run, trigger)
 
 
 def fire(run: Guarded, trigger: Trigger) -> str | None:

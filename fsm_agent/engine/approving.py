@@ -17,7 +17,7 @@ from fsm_agent.engine.host import RunHost
 from fsm_agent.errors import DecisionRefused
 from fsm_agent.jsonable import to_plain
 from fsm_agent.skills.isolation import Flight, start
-from fsm_agent.skills.outcomes import describe
+from fsm_agent.skills.outcomes import MAX_RAW, describe
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,9 @@ class Approving:
             verdict: Verdict = "approved" if value.approved else "rejected"
             self._settle(event, verdict, by=value.by or "approver", why=value.why)
             return
-        message = "" if error is None else f"the approver failed: {self._host.secrets.out_of_text(describe(error))}"
+        message = (
+            "" if error is None else f"the approver failed: {self._host.secrets.out_of_text(describe(error, MAX_RAW))}"
+        )
         if error is None and value is not None:
             message = f"the approver returned {type(value).__name__}, not True, False, None or an Answer"
         if message:

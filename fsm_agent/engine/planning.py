@@ -15,7 +15,7 @@ from fsm_agent.jsonable import encode
 from fsm_agent.plan.compiled import CompiledPlan
 from fsm_agent.plan.inputs import check_inputs
 from fsm_agent.planner.protocol import Planner, PlanRequest
-from fsm_agent.skills.outcomes import describe
+from fsm_agent.skills.outcomes import MAX_RAW, describe
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,8 @@ class Planning:
     def _reject(self, host: RunHost, error: Exception, problems: tuple[dict[str, Any], ...]) -> None:
         if self._closed:
             return
-        message = error.message if isinstance(error, FsmAgentError) else f"the planner failed: {describe(error)}"
+        own = issubclass(type(error), FsmAgentError)
+        message = getattr(error, "message", "") if own else f"the planner failed: {describe(error, MAX_RAW)}"
         host.record(PlanRejected(message=host.secrets.out_of_text(message), problems=problems))
 
     def close(self) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fsm_agent.redaction import Redactor
+from fsm_agent.skills.outcomes import cut
 
 _NO_SECRETS = Redactor()
 
@@ -34,5 +35,5 @@ class Secrets:
         return self._redactor.value(value)
 
     def out_of_text(self, text: str) -> str:
-        """A text without anything secret."""
-        return self._redactor.text(text)
+        """A text without anything secret, cut to the length of a message: masked first, for half a secret is one too."""
+        return cut(self._redactor.text(text))

@@ -177,14 +177,15 @@ class Visit:
         flight, call.flight = call.flight, None  # the two hold each other: nothing is left for the garbage collector
         writes = call.context.close() if call.context is not None else {}
         if flight is not None and flight.abandoned and not self._dropped:
-            why: Literal["timeout", "cancelled"] = "timeout" if isinstance(error, CallTimeout) else "cancelled"
+            timed_out = issubclass(type(error), CallTimeout)
+            why: Literal["timeout", "cancelled"] = "timeout" if timed_out else "cancelled"
             self._host.record(CallAbandoned(task=self.id, visit=self.number, attempt=self.attempts, why=why))
-        elif isinstance(error, CallTimeout) and error.blocked:
+        elif type(error) is CallTimeout and error.blocked:
             self._host.record(LoopBlocked(task=self.id, visit=self.number, seconds=round(error.blocked, 3)))
         return writes
 
     def _failure_of(self, error: BaseException) -> Failure:
-        if isinstance(error, asyncio.CancelledError):
+        if issubclass(type(error), asyncio.CancelledError):  # a hostile error may say anything of its class
             return Failure(CANCELLED, None, "the skill cancelled itself", self.attempts)
         return failure_of(error, self.attempts, self._host.clock.now())
 
@@ -215,7 +216,8 @@ class Visit:
         if call.is_fallback:
             self._finish(self.first_error)
             return
-        error = TaskError(failure.kind, self._host.secrets.out_of_text(failure.message), failure.type, self.attempts)
+        message = self._host.secrets.out_of_text(failure.message)
+        error = TaskError(failure.kind, message, failure.type, self.attempts)
         decision = after_failure(self.policy, failure, self._host.random.random())
         if isinstance(decision, Retry):
             self.retried += 1

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from fsm_agent.errors import BadSkill, SkillLoadError
 from fsm_agent.skills.declaration import declaration_of
 from fsm_agent.skills.importing import SkillPackage, import_afresh
-from fsm_agent.skills.outcomes import describe
+from fsm_agent.skills.outcomes import class_name, describe
 from fsm_agent.skills.signature import Function
 from fsm_agent.skills.skill import Skill, build_skills
 
@@ -67,6 +67,10 @@ class EntryPointSource:
 
 Source = FileSource | FolderSource | ModuleSource | EntryPointSource
 
+_WANTED = (
+    "give the path of a .py file or of a folder that is there, or the dotted name of a module that can be imported"
+)
+
 
 def find_source(where: str | Path) -> Source:
     """What is meant: a file or folder that is there, else a dotted module. Raises SkillLoadError for neither."""
@@ -76,34 +80,54 @@ def find_source(where: str | Path) -> Source:
         if path.is_dir():
             return FolderSource(path.resolve())
         if path.is_file():
-            return FileSource(path.resolve())
+            return FileSource(path.parent.resolve() / _python_name(path))
     except (OSError, RuntimeError, ValueError) as error:
-        raise SkillLoadError(text, f"it is no path that can be used ({type(error).__name__})") from error
-    if isinstance(where, Path) or os.sep in text or text.endswith(".py"):
-        raise SkillLoadError(text, "there is no such file or folder")
+        raise SkillLoadError(text, f"it is no path that can be used ({type(error).__name__})", hint=_WANTED) from error
+    if isinstance(where, Path) or os.sep in text or "/" in text or text.endswith(".py"):
+        raise SkillLoadError(text, "there is no such file or folder", hint=_WANTED)
     if not all(part.isidentifier() for part in text.split(".")):
-        raise SkillLoadError(text, "it is no file, no folder and no dotted module")
+        raise SkillLoadError(text, "it is no file, no folder and no dotted module", hint=_WANTED)
     return ModuleSource(text)
+
+
+def _python_name(path: Path) -> str:
+    if path.suffix != ".py":
+        raise SkillLoadError(str(path), "it is no Python file: its name does not end in .py", hint=_WANTED)
+    return path.name
 
 
 def read_source(source: Source, *, again: bool = False) -> list[Unit]:
     """Load what a source holds now. `again`: a module that was imported before is imported anew.
 
-    Raises SkillLoadError for a folder that is no longer there.
+    Raises SkillLoadError for a file, folder or module that is not there.
     """
     match source:
         case FileSource(path):
+            if not path.is_file():
+                raise SkillLoadError(str(path), "there is no such file", hint=_WANTED)
             return _read_files(path.parent, [path])
         case FolderSource(path):
             return _read_files(path, _skill_files(path))
         case ModuleSource(name):
-            load = import_afresh if again else importlib.import_module
-            return [_unit(name, lambda: declared_in(load(name)))]
+            return [_unit(name, lambda: declared_in(_module(name, again=again)))]
         case EntryPointSource():
             from importlib.metadata import entry_points  # noqa: PLC0415 - it is slow to import, and rarely wanted
 
             found = entry_points(group=ENTRY_POINTS)
             return [_read_entry_point(each) for each in sorted(found, key=lambda each: (each.name, each.value))]
+
+
+class _NoSuchModule(Exception):
+    """There is no module of that name."""
+
+
+def _module(name: str, *, again: bool) -> ModuleType:
+    try:
+        return import_afresh(name) if again else importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and f"{name}.".startswith(f"{error.name}."):
+            raise _NoSuchModule from error
+        raise  # it is there, and what it imports is not
 
 
 def declared_in(module: ModuleType) -> list[Function]:
@@ -123,7 +147,7 @@ def _is_at_home(value: Any, module: ModuleType) -> bool:
 
 def _skill_files(folder: Path) -> list[Path]:
     if not folder.is_dir():
-        raise SkillLoadError(str(folder), "there is no such folder")
+        raise SkillLoadError(str(folder), "there is no such folder", hint=_WANTED)
     return sorted(path for path in folder.glob("*.py") if not path.name.startswith("_") and path.is_file())
 
 
@@ -131,6 +155,8 @@ def _read_files(folder: Path, paths: Iterable[Path]) -> list[Unit]:
     package = SkillPackage(folder)
 
     def functions_in(path: Path) -> list[Function]:
+        if "." in path.stem:
+            raise BadSkill("the name of a skill file has one dot, that of .py", hint="rename the file")
         return declared_in(package.load(path))
 
     units = [_unit(str(path), partial(functions_in, path), path) for path in paths]
@@ -157,9 +183,18 @@ def _unit(origin: str, find: Callable[[], list[Function]], path: Path | None = N
         return Unit(origin, tuple(skill for function in find() for skill in build_skills(function)))
     except KeyboardInterrupt:
         raise
+    except _NoSuchModule as error:
+        raise SkillLoadError(origin, "there is no such file, folder or importable module", hint=_WANTED) from error
     except BaseException as error:  # noqa: BLE001 - also SystemExit: no file may take the others down
-        reason = f"{type(error).__name__}: {describe(error)}{_elsewhere(error, path)}"
-        return Unit(origin, error=SkillLoadError(origin, reason, _line(error, path)))
+        return Unit(origin, error=_load_error(origin, error, path))
+
+
+def _load_error(origin: str, error: BaseException, path: Path | None) -> SkillLoadError:
+    reason = f"{class_name(type(error))}: {describe(error)}"
+    try:
+        return SkillLoadError(origin, reason + _elsewhere(error, path), _line(error, path))
+    except BaseException:  # noqa: BLE001 - code of the error's own fails when it is asked for its place
+        return SkillLoadError(origin, reason)
 
 
 def _line(error: BaseException, path: Path | None) -> int | None:

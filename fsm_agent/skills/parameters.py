@@ -127,7 +127,7 @@ def _built(skill: str, signature: Signature) -> tuple[Callable[[Any], Any], dict
     except _TYPE_ERRORS as error:
         raise BadSkill(
             f"skill {skill!r}: parameter {_culprit(skill, signature)!r} has a type without a JSON form",
-            hint="use JSON types, dates, enums, dataclasses or pydantic models",
+            hint="use JSON types, dates, enums, dataclasses or pydantic models; a field may not be named like its type",
         ) from error
     return adapter.validator.validate_python, _published(schema, signature)
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import typer
 
-from fsm_agent.cli.main import COMMANDS, Commands, app
+from fsm_agent.cli.program import COMMANDS, Commands, app
 from fsm_agent.cli.settings import from_environment, from_pyproject
 
 PAGE = Path(__file__).parents[2].joinpath("docs", "cli.md").read_text(encoding="utf-8")

@@ -71,6 +71,11 @@ def test_names_that_cannot_be_read_are_bad_usage(call: Call, names: str) -> None
     assert (ended.code, ended.document["error"]["code"]) == (2, "usage")
 
 
+@pytest.mark.parametrize("names", ["[1]", '"text"', "5", '["a", {"b": 1}]'])
+def test_names_that_are_no_object_are_told_what_they_must_be(call: Call, names: str) -> None:
+    assert "--names must be a JSON object" in call("eval", "a", "--names", names).err
+
+
 def test_a_value_cannot_command_the_terminal(call: Call) -> None:
     names = '{"context": {"a": "\\u001b[2J\\u009b\\u202e"}}'
     for options in ((), ("--json",)):

@@ -73,14 +73,75 @@ def test_a_reader_who_leaves_is_no_error(project: Project, arguments: tuple[str,
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 @pytest.mark.parametrize("arguments", [("schema",), ("run", "plan.yaml"), ("diagram", "machine")])
-def test_output_that_cannot_be_written_is_told(project: Project, arguments: tuple[str, ...]) -> None:
+def test_output_that_cannot_be_written_is_told_and_exits_1(project: Project, arguments: tuple[str, ...]) -> None:
     project.plan("plan.yaml", GREETING)
     with Path("/dev/full").open("wb") as full:
         process = project.process(*arguments, stdout=full)
         err = process.communicate(timeout=20)[1]
-    assert process.returncode == 2
+    assert process.returncode == 1
+    assert (b"the run ended (completed)" in err) is (arguments[0] == "run")
     assert b"error: not all of the output could be written" in err
     assert b"Traceback" not in err
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+@pytest.mark.parametrize("options", [(), ("--json", "--log-level", "debug")])
+def test_a_standard_error_that_cannot_be_written_changes_no_exit_code(
+    project: Project, options: tuple[str, ...]
+) -> None:
+    project.plan("plan.yaml", GREETING)
+    with Path("/dev/full").open("wb") as full:
+        process = project.process("run", "plan.yaml", *options, stderr=full)
+        out = process.communicate(timeout=20)[0]
+    assert process.returncode == 0
+    assert out
+
+
+@pytest.mark.parametrize("arguments", [("eval", "1", "--json"), ("run", "plan.yaml", "--json"), ("schema",)])
+def test_nothing_is_left_open_that_python_would_warn_of(project: Project, arguments: tuple[str, ...]) -> None:
+    project.plan("plan.yaml", GREETING)
+    done = project.run(*arguments, env={"PYTHONDEVMODE": "1", "PYTHONWARNINGS": "error"})
+    assert done.code == 0
+    assert "Warning" not in done.err
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a locale that knows ASCII only")
+def test_where_the_locale_knows_ascii_only_names_and_texts_are_utf8_all_the_same(project: Project) -> None:
+    plan = {
+        "inputs": {"пароль": {"secret": True}, "é": {}},
+        "tasks": [{"id": "a", "skill": "greet", "parameters": {"name": "${inputs['пароль']}"}}],
+        "output": "[inputs['é'], len(inputs['пароль'])]",
+    }
+    ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    secret = {os.fsdecode("FSM_AGENT_SECRET_ПАРОЛЬ".encode()): "hüü-ß"}
+    arguments = ("run", project.plan("plan.json", json.dumps(plan)), "--set", "é=ß", "--goal", "größe", "--json")
+    done = project.run(*arguments, env={**ascii_only, **secret})
+    assert done.code == 0
+    assert (done.document["output"], done.document["goal"]) == (["ß", 5], "größe")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a current folder cannot be deleted there")
+@pytest.mark.parametrize("arguments", [("run", "plan.yaml"), ("validate", "plan.yaml"), ("skills", "list")])
+def test_a_current_folder_that_is_gone_is_told(project: Project, arguments: tuple[str, ...]) -> None:
+    gone = project.folder / "gone"
+    gone.mkdir()
+    project.plan("plan.yaml", GREETING)
+    shell = " ".join(f"'{part}'" for part in project.command(*arguments, "--json"))
+    done = subprocess.run(
+        ["/bin/sh", "-c", f"rmdir ../gone; {shell}"],
+        cwd=gone, env=clean_environment(), capture_output=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "current folder" in json.loads(done.stdout)["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    "arguments", [("run", "--help", "--json"), ("--json", "--help"), ("skills", "--help", "--json")]
+)
+def test_help_that_was_asked_for_is_text_on_standard_output(project: Project, arguments: tuple[str, ...]) -> None:
+    done = project.run(*arguments)
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("Usage: fsm-agent")
 
 
 def test_without_standard_streams_it_runs_all_the_same(project: Project) -> None:

@@ -218,6 +218,52 @@ def test_a_secret_input_is_in_no_output(call: Call, project: Project, options: t
     assert "hunter-22" not in ended.out + ended.err
 
 
+@pytest.mark.parametrize("options", [(), ("--json",), ("--approve-all", "--json", "--log-level", "debug")])
+def test_the_default_of_a_secret_input_is_in_no_output(call: Call, project: Project, options: tuple[str, ...]) -> None:
+    inputs = {"pin": {"type": "string", "secret": True, "default": "hunter-22"}}
+    tasks = [*SECRET["tasks"], {"id": "fail", "skill": "fail_with", "parameters": {"text": "no ${inputs.pin}"}}]
+    project.plan(
+        "skills/more.py", "from fsm_agent import skill\n@skill\ndef fail_with(text):\n    raise OSError(text)\n"
+    )
+    ended = call("run", project.plan("plan.yaml", {**SECRET, "inputs": inputs, "tasks": tasks}), *options)
+    assert "***" in ended.out
+    assert "hunter-22" not in ended.out + ended.err
+
+
+@pytest.mark.parametrize("pin", ["1", "3", "0"])
+def test_a_secret_number_is_masked_in_data_and_nowhere_else(
+    call: Call, project: Project, monkeypatch: pytest.MonkeyPatch, pin: str
+) -> None:
+    monkeypatch.setenv("FSM_AGENT_SECRET_PIN", pin)
+    tasks = [
+        {"id": "say", "skill": "echo", "parameters": {"value": "${inputs.pin}"}},
+        {"id": "bad", "skill": "fail", "max_retries": 0},
+        {"id": "mail", "skill": "send", "parameters": {"to": pin}},
+    ]
+    plan = {"inputs": {"pin": {"type": "integer", "secret": True}}, "tasks": tasks}
+    file = project.plan("plan.yaml", plan)
+    ended = call("run", file, "--json", "--log-level", "info", "--log-format", "json", "--run-id", pin)
+    document, lines = ended.document, [json.loads(line) for line in ended.err.splitlines() if line[:1] == "{"]
+    assert document["tasks"]["say"]["data"] == "***"
+    assert document["run_id"] == pin
+    assert document["tasks"]["bad"]["error"]["attempt"] == 1
+    assert {line["run_id"] for line in lines} == {pin}
+    assert all(
+        type(line[key]) is int for line in lines for key in ("seq", "visit", "attempt", "attempts") if key in line
+    )
+    assert f"run       {pin}" in call("run", file, "--run-id", pin).out
+
+
+def test_a_limit_that_equals_a_secret_number_is_told(
+    call: Call, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FSM_AGENT_SECRET_PIN", "0.2")
+    plan = {"inputs": {"pin": {"type": "number", "secret": True}}, **one_task("wait", parameters={"seconds": 30})}
+    ended = call("run", project.plan("plan.yaml", plan), "--deadline", "0.2")
+    assert ended.code == 1
+    assert "(limits.deadline: 0.2)" in ended.out
+
+
 def test_a_secret_input_is_filled_from_the_environment(
     call: Call, project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:

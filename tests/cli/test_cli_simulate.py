@@ -63,6 +63,15 @@ def test_a_secret_is_in_no_output(call: Call, project: Project) -> None:
     assert "hunter" not in ended.out + ended.err
 
 
+def test_the_default_of_a_secret_input_is_in_no_output(call: Call, project: Project) -> None:
+    inputs = {"pin": {"secret": True, "default": "hunter-22"}}
+    plan = project.plan("plan.yaml", {"inputs": inputs, "tasks": [{"id": "a", "skill": "x"}], "output": "inputs.pin"})
+    for options in ((), ("--json",)):
+        ended = call("simulate", plan, *options)
+        assert "***" in ended.out
+        assert "hunter-22" not in ended.out + ended.err
+
+
 @pytest.mark.parametrize(
     "script", [{"nobody": ["ok"]}, {"a": []}, {"a": "ok"}, {"a": ["maybe"]}, {"a": [{"date": 1}]}, ["ok"]]
 )

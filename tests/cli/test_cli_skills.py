@@ -65,6 +65,17 @@ def test_a_file_or_module_that_was_named_and_fails_is_an_error(call: Call, proje
     assert where in ended.document["error"]["message"]
 
 
+@pytest.mark.parametrize(
+    ("where", "words"), [("nofolder", "no such file, folder"), ("no/where", "no such file"), ("data.yaml", ".py")]
+)
+def test_what_is_no_source_of_skills_is_told_as_that(call: Call, project: Project, where: str, words: str) -> None:
+    project.plan("data.yaml", "a: 1")
+    error = call("skills", "list", "--skills", where, "--json").document["error"]
+    assert words in error["message"]
+    assert "Error" not in error["message"]
+    assert "what other files hold" not in error["hint"]
+
+
 def test_two_skills_of_one_name_are_an_error_that_names_both_files(call: Call, project: Project) -> None:
     (project.folder / "skills" / "twin.py").write_text("from fsm_agent import skill\n@skill\ndef greet(): ...\n")
     ended = call("skills", "list", "--json")

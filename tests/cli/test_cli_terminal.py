@@ -96,6 +96,39 @@ def test_a_yes_lets_the_task_run(at_terminal: Any) -> None:
     assert "completed" in rest
 
 
+def test_keys_that_were_pressed_before_the_question_are_no_answer(at_terminal: Any) -> None:
+    slow = {"id": "slow", "skill": "wait", "parameters": {"seconds": 0.3}}
+    terminal = at_terminal({"tasks": [slow, mail(dependencies=["slow"])]})
+    terminal.read_until("started")
+    terminal.type("y\ny\n")
+    terminal.read_until(PROMPT)
+    terminal.type("n\n")
+    assert terminal.end()[0] == 1
+
+
+def test_an_answer_that_was_pasted_twice_answers_one_question(at_terminal: Any) -> None:
+    terminal = at_terminal({"tasks": [mail("one"), mail("two")]})
+    terminal.read_until(PROMPT)
+    terminal.type("y\ny\n")
+    terminal.read_until(PROMPT)
+    terminal.type("n\n")
+    code, rest = terminal.end()
+    assert code == 1
+    assert "rejected" in rest
+
+
+def test_a_default_that_is_secret_is_masked_in_the_question(at_terminal: Any) -> None:
+    plan = {
+        "inputs": {"pin": {"secret": True, "default": "hunter-22"}},
+        "tasks": [mail(parameters={"to": "x", "body": "${inputs.pin}"})],
+    }
+    terminal = at_terminal(plan)
+    question = terminal.read_until(PROMPT)
+    assert '"body": "***"' in question
+    terminal.type("n\n")
+    assert "hunter-22" not in question + terminal.end()[1]
+
+
 def test_a_no_fails_the_task(at_terminal: Any) -> None:
     terminal = at_terminal({"tasks": [mail()]})
     terminal.read_until(PROMPT)

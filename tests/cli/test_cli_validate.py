@@ -74,6 +74,17 @@ def test_a_file_that_is_not_there_is_an_error_and_no_problem(call: Call) -> None
     assert (ended.code, list(ended.document)) == (2, ["format", "error"])
 
 
+@pytest.mark.parametrize("options", [(), ("--any-skill",)])
+def test_a_file_that_cannot_be_read_hides_nothing_of_the_others(
+    call: Call, project: Project, options: tuple[str, ...]
+) -> None:
+    plan = project.plan("plan.yaml", {"tasks": [{"id": "a", "skill": "greet", "dependencies": ["lost"]}]})
+    ended = call("validate", "nowhere.yaml", plan, ".", "--json", *options)
+    assert ended.code == 2
+    found = [(problem["file"], problem["rule"]) for problem in ended.document["problems"]]
+    assert found == [(".", "bad_syntax"), ("nowhere.yaml", "bad_syntax"), ("plan.yaml", "unknown_dependency")]
+
+
 def test_where_a_skill_file_failed_an_unknown_skill_names_it(call: Call, project: Project) -> None:
     (project.folder / "skills" / "broken.py").write_text("import nowhere_to_be_found")
     plan = project.plan("plan.yaml", {"tasks": [{"id": "a", "skill": "lost"}]})

@@ -130,3 +130,16 @@ def test_a_secret_that_is_given_out_as_the_output_is_masked() -> None:
     plan = {"inputs": {"pw": {"secret": True}}, "tasks": [{"id": "a", "skill": "work"}], "output": "['got', pw]"}
     result = PlannerEngine({"work": work}).run_sync(plan, inputs={"pw": "Zq8-hunter2"})
     assert result.output == ["got", "***"]
+
+
+def test_a_message_that_is_cut_shows_no_part_of_a_secret() -> None:
+    def edge(x: str) -> None:
+        raise ValueError("y" * (2000 - len(x)) + x + "zz")
+
+    plan = {
+        "inputs": {"pw": {"secret": True}},
+        "tasks": [{"id": "a", "skill": "edge", "parameters": {"x": "${pw}"}, "recovery": "skip"}],
+    }
+    message = PlannerEngine({"edge": edge}).run_sync(plan, inputs={"pw": "Zq8-hunter2"}).tasks["a"].error["message"]
+    assert "Zq8" not in message
+    assert len(message) <= 2000

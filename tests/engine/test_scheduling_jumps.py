@@ -78,21 +78,6 @@ def test_a_jump_ends_no_wait_for_another_try_but_drops_what_comes_of_it() -> Non
     assert (result.tasks["slow"].visits, result.tasks["slow"].attempts) == (2, 3)
 
 
-def test_a_jump_withdraws_an_approval_that_waits_and_the_next_visit_asks_anew() -> None:
-    made = basic()
-    ask = {
-        "id": "ask",
-        "skill": "write",
-        "parameters": {"key": "k", "value": "${results.draft.data}"},
-        "approval": "required",
-    }
-    result = made.run(loop_with(ask))
-    assert (result.phase, [each["task"] for each in result.waiting]) == ("paused", ["ask"])
-    assert len(made.of("approval_asked", task="ask")) == 2
-    assert made.calls.of["ask"] == 0
-    assert made.calls.order == ["draft", "quick", "judge"] * 2
-
-
 def test_a_result_of_a_reset_task_is_as_if_it_had_not_run() -> None:
     made = basic()
     look = {"id": "look", "skill": "write", "parameters": {"key": "seen", "value": "${results.judge.status}"}}
@@ -145,6 +130,16 @@ def counting(**engine: Any) -> Any:
 
     made.engine.skills.add(bump)
     return made
+
+
+def test_a_jump_withdraws_an_approval_that_waits_and_the_next_visit_asks_anew() -> None:
+    made = counting()
+    ask = {"id": "ask", "skill": "write", "parameters": {"key": "k", "value": "${n}"}, "approval": "required"}
+    draft, quick, judge = LOOP
+    result = made.run(plan_of(draft, quick, {**ask, "dependencies": ["draft"]}, judge, context={"n": 0}))
+    assert (result.phase, [each["parameters"]["value"] for each in result.waiting]) == ("paused", [2])
+    assert [event.parameters["value"] for event in made.of("approval_asked")] == [1, 2]
+    assert made.calls.order == ["quick", "judge"] * 2
 
 
 def test_an_approval_that_was_given_before_a_jump_does_not_count_for_other_parameters_after_it() -> None:

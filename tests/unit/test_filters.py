@@ -41,6 +41,20 @@ def broken(*_: Any) -> None:
     raise KeyError("x")
 
 
+def leaving(*_: Any) -> None:
+    raise SystemExit(3)
+
+
+def speechless(*_: Any) -> None:
+    class Speechless(RefusedByFilter):
+        def __init__(self) -> None: ...
+
+        def __str__(self) -> str:
+            raise SystemExit
+
+    raise Speechless
+
+
 def no_mapping(parameters: dict[str, Any], info: FilterInfo) -> Any:
     return [1]
 
@@ -79,7 +93,14 @@ def test_a_refusal_ends_it_with_the_reason() -> None:
 
 
 @pytest.mark.parametrize(
-    ("bad", "words"), [(broken, "KeyError"), (no_mapping, "no mapping"), (no_data, "no plain data")]
+    ("bad", "words"),
+    [
+        (broken, "KeyError"),
+        (leaving, "SystemExit: 3"),
+        (speechless, "Speechless"),
+        (no_mapping, "no mapping"),
+        (no_data, "no plain data"),
+    ],
 )
 def test_a_guard_that_fails_lets_nothing_through(bad: Any, words: str) -> None:
     _, notes, refusal = apply_before(skill_with(before=bad), {"amount": 1})

@@ -95,6 +95,53 @@ def test_a_system_exit_reaches_the_caller_and_does_not_end_the_loop() -> None:
     assert run(main) == "the loop goes on"
 
 
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_generator_exit_of_the_functions_own_is_an_error_like_any_other(is_async: bool) -> None:
+    def bad() -> None:
+        raise GeneratorExit
+
+    async def bad_async() -> None:
+        raise GeneratorExit
+
+    async def main() -> None:
+        began = time.monotonic()
+        with pytest.raises(GeneratorExit):
+            await (call_async(bad_async, 30) if is_async else call_sync(bad, 30))
+        assert time.monotonic() - began < 5
+
+    run(main)
+
+
+@pytest.mark.parametrize("answer", [None, ValueError("no"), SystemExit(1)])
+def test_a_function_that_is_closed_with_its_loop_tells_nobody(answer: BaseException | None) -> None:
+    told: list[Any] = []
+
+    async def hang() -> None:
+        try:
+            await asyncio.Event().wait()
+        except GeneratorExit:
+            if answer is not None:
+                raise answer from None
+            raise
+
+    loop = asyncio.new_event_loop()
+
+    async def begin() -> asyncio.Task[Any]:
+        before = asyncio.all_tasks()
+        start(hang, {}, lambda *_: told.append(_), is_async=True, timeout=None, clock=CLOCK, grace=GRACE)
+        (task,) = asyncio.all_tasks() - before
+        await asyncio.sleep(0)
+        return task
+
+    task = loop.run_until_complete(begin())
+    loop.close()
+    task._log_destroy_pending = False  # type: ignore[attr-defined]
+    coroutine = task.get_coro()
+    assert coroutine is not None
+    coroutine.close()
+    assert told == []
+
+
 def test_f01_a_sync_function_is_timed_out_and_abandoned_in_time() -> None:
     async def main() -> None:
         other = asyncio.create_task(sleep_async(0.05))

@@ -16,6 +16,7 @@ from fsm_agent.skills.importing import PREFIX
 from fsm_agent.skills.registry import SkillRegistry
 
 HEAD = "from fsm_agent.skills.declaration import skill\n"
+SILENT = "class Silent(Exception):\n    def __getattribute__(self, name): raise SystemExit\n"
 
 
 def skill_file(name: str, value: object = 1) -> str:
@@ -88,6 +89,40 @@ def test_a_path_that_leads_nowhere_is_an_error(name: str, tmp_path: Path) -> Non
         empty().load(tmp_path / name)
 
 
+@pytest.mark.parametrize("name", ["notes.txt", "a.pyc", "script"])
+def test_a_file_whose_name_does_not_end_in_py_is_called_no_python_file(folder: Path, name: str) -> None:
+    (folder / name).write_text(skill_file("one"))
+    for where in (folder / name, str(folder / name)):
+        with pytest.raises(SkillLoadError, match=r"no Python file: its name does not end in \.py"):
+            empty().load(where)
+
+
+def test_a_file_with_a_second_dot_in_its_name_is_told_so(folder: Path) -> None:
+    (folder / "a.b.py").write_text(skill_file("one"))
+    (error,) = SkillRegistry(folder, builtins=False).errors
+    assert error.reason == "BadSkill: the name of a skill file has one dot, that of .py"
+
+
+def test_a_file_that_is_gone_keeps_its_skills_and_is_named(folder: Path) -> None:
+    path = folder / "a.py"
+    path.write_text(skill_file("one"))
+    registry = SkillRegistry(path, builtins=False)
+    path.unlink()
+    assert [(error.where, error.reason) for error in registry.reload().errors] == [(str(path), "there is no such file")]
+    assert names(registry) == ["one"]
+    path.write_text(skill_file("one", 2))
+    assert registry.reload().errors == ()
+    assert call(registry, "one") == 2
+
+
+def test_a_link_to_a_file_is_loaded_under_its_own_name(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "stored").write_text(skill_file("one"))
+    (folder / "a.py").symlink_to(tmp_path / "stored")
+    registry = SkillRegistry(folder / "a.py", builtins=False)
+    registry.load(folder)
+    assert names(registry) == ["one"]
+
+
 @pytest.mark.parametrize(
     ("text", "reason", "line"),
     [
@@ -96,6 +131,7 @@ def test_a_path_that_leads_nowhere_is_an_error(name: str, tmp_path: Path) -> Non
         ("x = 1\ndef broken(:\n", "SyntaxError", 2),
         ("import sys\n\nsys.exit('bye')\n", "SystemExit: bye", 3),
         ("import asyncio\nraise asyncio.CancelledError\n", "CancelledError", 2),
+        (SILENT + "raise Silent('x')\n", "Silent: x", None),
         (HEAD + "@skill(risk='hgih')\ndef f(): ...\n", "BadSkill: @skill: risk must be one of low medium high", 2),
         (HEAD + "@skill\ndef f(a, /): ...\n", "BadSkill: skill 'f': parameter 'a' is positional-only", 2),
         (HEAD + "@skill\ndef f(a: 'Missing'): ...\n", "BadSkill", None),
@@ -352,8 +388,32 @@ def test_a_dotted_module_that_fails_is_named(packages: Path) -> None:
     (error,) = registry.errors
     assert (error.where, error.reason, error.line) == ("my_bad_skills", "ZeroDivisionError: division by zero", 2)
     assert "my_bad_skills" not in sys.modules
-    (error,) = SkillRegistry("no_such_skills_anywhere", builtins=False).errors
-    assert "ModuleNotFoundError" in error.reason
+
+
+def test_a_module_that_imports_what_is_not_there_is_not_called_missing_itself(packages: Path) -> None:
+    (packages / "my_needy_skills.py").write_text("import no_such_module_anywhere\n")
+    (error,) = SkillRegistry("my_needy_skills", builtins=False).errors
+    assert (error.reason, error.line) == ("ModuleNotFoundError: No module named 'no_such_module_anywhere'", 1)
+
+
+@pytest.mark.parametrize("name", ["nofolder", "nofolder.skills", "json.skills", "email.skills.web"])
+def test_a_name_that_is_no_file_folder_or_module_is_called_that(name: str) -> None:
+    with pytest.raises(SkillLoadError) as caught:
+        empty().load(name)
+    assert caught.value.reason == "there is no such file, folder or importable module"
+    assert caught.value.hint.startswith("give the path of a .py file")
+
+
+def test_a_module_that_is_gone_keeps_its_skills_and_is_named(packages: Path) -> None:
+    path = packages / "my_passing_skills.py"
+    path.write_text(skill_file("one"))
+    registry = SkillRegistry("my_passing_skills", builtins=False)
+    path.unlink()
+    (error,) = registry.reload().errors
+    assert "there is no such" in error.reason
+    assert names(registry) == ["one"]
+    path.write_text(skill_file("one"))
+    assert registry.reload().errors == ()
 
 
 def test_a_dotted_module_is_reloaded_with_what_is_below_it(packages: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import email.utils
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
 from types import SimpleNamespace
@@ -15,12 +16,16 @@ from pydantic import BaseModel
 from fsm_agent.errors import CallTimeout, NotJson, TooLarge, UndeclaredWrite
 from fsm_agent.skills.outcomes import (
     MAX_MESSAGE,
+    MAX_RAW,
     MAX_RETRY_AFTER,
     Reported,
     Success,
+    cut,
+    describe,
     failure_of,
     interpret,
     reported,
+    reported_failure,
     retry_after_of,
 )
 
@@ -146,8 +151,97 @@ def test_an_error_that_cannot_be_shown_is_described_by_its_class() -> None:
     assert failure_of(Broken(), 1, NOW).message == "Broken"
 
 
-def test_a_long_message_is_cut() -> None:
-    assert len(failure_of(ValueError("x" * 10_000), 1, NOW).message) == MAX_MESSAGE
+class BrokenText(str):
+    """A text whose own code fails."""
+
+    def __len__(self) -> int:
+        raise SystemExit
+
+    __getitem__ = __str__ = __iter__ = __bool__ = encode = strip = __len__  # type: ignore[assignment]
+
+
+class LyingMeta(type):
+    """A metaclass that fails when its classes are asked for anything."""
+
+    def __getattribute__(cls, name: str) -> Any:
+        raise SystemExit(name)
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        raise SystemExit
+
+
+def hostile(fault: BaseException) -> type[Exception]:
+    """An error class that raises whatever it is asked."""
+
+    def fail(*_: Any) -> Any:
+        raise fault
+
+    names = ("__str__", "__repr__", "__getattribute__", "__eq__", "__bool__", "__hash__")
+    return LyingMeta("Hostile", (Exception,), dict.fromkeys(names, fail))
+
+
+@pytest.mark.parametrize("fault", [SystemExit(), KeyboardInterrupt(), GeneratorExit(), RecursionError(), MemoryError()])
+def test_an_error_that_fails_whatever_it_is_asked_is_still_a_failure(fault: BaseException) -> None:
+    error = hostile(fault)()
+    found = failure_of(error, 1, NOW)
+    assert (found.kind, found.type, found.message, found.retry_after) == ("exception", "Hostile", "Hostile", None)
+    assert found.classes == ("Hostile", "Exception")
+    assert describe(error) == "Hostile"
+    assert retry_after_of(error, NOW) is None
+
+
+def test_an_error_whose_text_is_of_a_broken_class_is_described_by_that_text() -> None:
+    class Odd(Exception):
+        def __str__(self) -> str:
+            return BrokenText("no seats")
+
+    found = failure_of(Odd(), 1, NOW).message
+    assert (type(found), found) == (str, "no seats")
+    assert type(describe(Odd())) is str
+
+
+def test_a_reported_text_of_a_broken_class_is_a_plain_text_afterwards() -> None:
+    found = reported({"success": False, "error": {"message": BrokenText("no seats"), "type": BrokenText("SoldOut")}})
+    assert found is not None
+    assert (type(found.message), found.message, type(found.type), found.type) == (str, "no seats", str, "SoldOut")
+
+
+@pytest.mark.parametrize("method", ["__float__", "__str__", "__lt__", "__ne__"])
+@pytest.mark.parametrize("base", [float, int, str])
+def test_a_wait_of_a_broken_class_is_no_wait_or_its_value(base: type, method: str) -> None:
+    def fail(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    wish = type("Wish", (base,), {method: fail})("3")
+    assert retry_after_of(Busy(wish), NOW) in (None, 3.0)
+
+
+def test_messages_are_carried_uncut_so_that_secrets_can_be_taken_out_first() -> None:
+    secret = "hunter2-" * 10
+    text = "x" * (MAX_MESSAGE - 20) + secret
+    for message in (
+        failure_of(ValueError(text), 1, NOW).message,
+        reported_failure(Reported(text), 1).message,
+        getattr(interpret({"success": False, "error": text}, 10_000), "message", ""),
+    ):
+        assert message == text
+        assert cut(message.replace(secret, "***")) == "x" * (MAX_MESSAGE - 20) + "***"
+
+
+@pytest.mark.parametrize(("shown", "most"), [(describe, MAX_MESSAGE), (lambda error: describe(error, 10), 10)])
+def test_a_described_error_is_cut(shown: Callable[[BaseException], str], most: int) -> None:
+    assert shown(ValueError("x" * 10_000)) == "x" * (most - 1) + "…"
+    assert shown(ValueError("x" * most)) == "x" * most
+
+
+def test_an_endless_message_is_not_carried_as_a_whole() -> None:
+    text = "x" * 1_000_000
+    assert len(failure_of(ValueError(text), 1, NOW).message) == MAX_RAW
+    assert len(getattr(interpret({"success": False, "error": text}, 10**7), "message", "")) == MAX_RAW
+
+
+def test_half_a_surrogate_pair_becomes_a_question_mark() -> None:
+    assert cut("a\ud800b") == "a?b"
 
 
 class Busy(Exception):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import functools
+from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 import pytest
@@ -112,6 +114,19 @@ def test_a_function_can_be_declared_in_one_call() -> None:
 
     assert skill(act, risk="high") is act
     assert registry(act).get("act").spec.risk == "high"
+
+
+def test_a_type_with_a_field_that_is_named_like_its_type_is_refused_with_that_hint() -> None:
+    @dataclass(slots=True)
+    class Trip:
+        date: date
+
+    def book(trip: Trip) -> None: ...
+
+    book.__annotations__["trip"] = Trip
+    with pytest.raises(BadSkill, match="'trip' has a type without a JSON form") as caught:
+        registry(book)
+    assert "a field may not be named like its type" in caught.value.hint
 
 
 def test_what_cannot_carry_a_declaration_is_refused() -> None:

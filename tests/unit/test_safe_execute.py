@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from fsm_agent.errors import BadSkill, CallTimeout, SkillFailed
+from fsm_agent.skills.outcomes import MAX_MESSAGE
 from fsm_agent.skills.safe_execute import safe_execute
 
 
@@ -301,6 +302,15 @@ def test_a_hung_call_does_not_hold_up_the_next_one() -> None:
         with pytest.raises(SkillFailed):
             safe(5)
     assert time.monotonic() - began < 4
+
+
+def test_what_a_failed_call_tells_is_cut() -> None:
+    def bad() -> None:
+        raise ValueError("x" * 10_000)
+
+    with pytest.raises(SkillFailed) as caught:
+        safe_execute(fallback=bad)(bad)()
+    assert 2 * MAX_MESSAGE < len(str(caught.value)) < 2 * MAX_MESSAGE + 200
 
 
 def test_methods_can_be_safe_executed() -> None:

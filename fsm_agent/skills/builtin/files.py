@@ -19,7 +19,7 @@ MAX_BYTES = 10_000_000
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
-FilePath = Annotated[str, Field(min_length=1, description="The file's path, below the root folder, without hidden names")]
+FilePath = Annotated[str, Field(min_length=1, description="The file's path, below the root folder; nothing hidden")]
 
 
 class Files:

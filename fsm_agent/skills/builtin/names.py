@@ -12,7 +12,7 @@ _CODE = re.compile(
 
 _SETTINGS = re.compile(
     r"^(?:(?:pyproject|pylock|pytest|poetry|hatch|pdm|ruff|uv|ty)\.toml|(?:pytest|tox|mypy|pip)\.ini|pip\.conf"
-    r"|(?:setup|pyvenv)\.cfg|pipfile|(?:pipfile|poetry|pdm|uv)\.lock|(?:requirements|constraints)[^/]*\.(?:txt|in))$"
+    r"|(?:setup|pyvenv)\.cfg|pipfile|(?:pipfile|poetry|pdm|uv)\.lock|(?:requirements|constraints)\.(?:txt|in))$"
 )
 """What this tool, Python or the tools around it are set up by, code to be installed included."""
 

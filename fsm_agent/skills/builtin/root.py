@@ -43,7 +43,7 @@ class Root:
 
     def place_of(self, path: str) -> tuple[str, ...]:
         """The place that a path means. Raises FileError for one that leads out of the root folder, or is no path."""
-        if "\0" in path or not _is_text(path):
+        if "\0" in path:
             raise FileError(f"{path!r} is no path that can be used")
         whole = Path(os.path.normpath(self._folder / path))  # without asking the disk: links are refused later
         for spelling in self._spellings:
@@ -104,15 +104,18 @@ def _opened(root: Path, folders: list[str], *, make: bool = False) -> Iterator[_
 
 def _entered(above: int, name: str, *, make: bool) -> int:
     """A handle on a folder in the folder above."""
-    if make:
-        with suppress(FileExistsError):
-            os.mkdir(name, dir_fd=above)
     try:
         return os.open(name, _ENTER, dir_fd=above)
+    except FileNotFoundError:
+        if not make:
+            raise
     except OSError:
         if stat.S_ISLNK(os.stat(name, dir_fd=above, follow_symlinks=False).st_mode):
             raise _link() from None
         raise
+    with suppress(FileExistsError):
+        os.mkdir(name, dir_fd=above)
+    return os.open(name, _ENTER, dir_fd=above)
 
 
 def _check_path(path: Path, *, make: bool) -> None:
@@ -162,11 +165,3 @@ def _replace(folder: _Folder, name: str, data: bytes, mode: int | None) -> None:
         with suppress(FileNotFoundError):
             os.unlink(draft, dir_fd=folder.handle)
         raise
-
-
-def _is_text(path: str) -> bool:
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
