@@ -9,7 +9,7 @@ import pytest
 
 from fsm_agent import RunResult, SkillContext
 from fsm_agent.clock import SystemClock
-from fsm_agent.errors import DecisionRefused, NotJson, RunNotActive, UnknownRun, UsageError
+from fsm_agent.errors import RunNotActive, UnknownRun
 from tests.engine.support import Basic, basic, bench, drive, others_end, plan_of, statuses, until
 
 NAP: dict[str, Any] = {"skill": "nap", "parameters": {"s": 10}}
@@ -303,74 +303,7 @@ def test_a_timeout_around_a_run_works_as_around_anything() -> None:
     assert made.of("run_finished")[0].phase == "cancelled"
 
 
-# Decide ---------------------------------------------------------------------------------------------------------------
-
-ASKS = {"id": "ask", "approval": "required", "recovery": "skip"}
-
-
-def test_a_live_run_goes_on_by_itself_after_a_decision() -> None:
-    made = basic()
-
-    async def main() -> RunResult:
-        run = asyncio.create_task(made.engine.run(plan_of(ASKS, {"id": "a", **NAP}), run_id="r"))
-        await until(lambda: made.of("approval_asked"))
-        await made.engine.decide("r", "ask", "approve", by="Ada")
-        return await run
-
-    result = drive(main())
-    assert result.completed
-    assert "paused" not in {event.dest for event in made.of("phase_changed")}
-
-
-@pytest.mark.parametrize("decision", ["yes", "", "APPROVE", "expired"])
-def test_a_word_that_is_no_decision_is_refused(decision: str) -> None:
-    made = basic()
-
-    async def main() -> None:
-        await made.engine.run(plan_of(ASKS), run_id="r")
-        with pytest.raises(UsageError, match="no decision"):
-            await made.engine.decide("r", "ask", decision)
-
-    drive(main())
-
-
-def test_a_decision_that_fits_nothing_that_waits_is_refused() -> None:
-    made = basic()
-
-    async def main() -> None:
-        await made.engine.run(plan_of(ASKS, {"id": "other"}), run_id="r")
-        for task, decision, words in (("other", "approve", "nothing waits"), ("ask", "rerun", "cannot be decided")):
-            with pytest.raises(DecisionRefused, match=words):
-                await made.engine.decide("r", task, decision)
-        with pytest.raises(NotJson):
-            await made.engine.decide("r", "ask", "approve", result={1, object()})
-        assert len(made.engine.status("r").waiting) == 1
-
-    drive(main())
-
-
-def test_a_decision_for_the_only_thing_that_waits_needs_no_name() -> None:
-    made = basic()
-
-    async def main() -> RunResult:
-        await made.engine.run(plan_of(ASKS), run_id="r")
-        await made.engine.decide("r", None, "approve")
-        return await made.engine.resume("r")
-
-    assert drive(main()).tasks["ask"].status == "SUCCEEDED"
-
-
-def test_a_run_that_is_resumed_before_anybody_decided_pauses_again() -> None:
-    made = basic()
-
-    async def main() -> list[RunResult]:
-        first = await made.engine.run(plan_of(ASKS), run_id="r")
-        return [first, await made.engine.resume("r")]
-
-    first, second = drive(main())
-    assert (first.phase, second.phase) == ("paused", "paused")
-    assert first.waiting == second.waiting
-    assert made.calls.order == []
+# Others -----------------------------------------------------------------------------------------------------------
 
 
 def test_a_skill_can_pause_its_own_run() -> None:

@@ -51,6 +51,18 @@ def test_a_stream_that_nobody_took_anything_from_can_be_closed_and_its_run_is_go
     drive(main())
 
 
+def test_a_stream_whose_iterator_was_made_and_not_used_can_be_closed() -> None:
+    made = basic()
+
+    async def main() -> None:
+        stream = made.engine.stream(plan_of({"id": "a"}), run_id="r")
+        aiter(stream)
+        await stream.aclose()
+        assert made.engine.run_ids == ()
+
+    drive(main())
+
+
 def test_a_run_does_not_run_ahead_of_the_one_who_takes_its_events() -> None:
     made = basic()
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from typing import Any
 
 import pytest
 
 from fsm_agent import Answer, ApprovalRequest, RunResult, skill
+from fsm_agent.clock import SystemClock
 from fsm_agent.errors import DecisionRefused
-from tests.engine.support import basic, drive, others_end, plan_of, resumed_after, statuses, until
+from tests.engine.support import basic, bench, drive, others_end, plan_of, resumed_after, statuses, until
 
 ASK: dict[str, Any] = {"id": "ask", "skill": "nap", "parameters": {"s": 1}, "approval": "required"}
 HANDLED = plan_of({**ASK, "on_failure": "handler"}, {"id": "handler"})
@@ -366,3 +368,14 @@ def test_a_decision_in_time_keeps_an_approval_from_expiring_and_the_tasks_own_ti
 
     assert drive(main()).outcome == "clean"
     assert [event.decision for event in made.of("approval_decided")] == ["approved"]
+
+
+def test_an_approval_that_expired_while_nobody_drove_its_run_is_expired_when_it_is_resumed() -> None:
+    async def work() -> None: ...
+
+    made = bench([work], clock=SystemClock())
+    ask = {"id": "ask", "skill": "work", "approval": "required", "approval_timeout": 0.05, "recovery": "skip"}
+    assert made.run({"tasks": [ask]}, run_id="r").phase == "paused"
+    time.sleep(0.1)
+    result = asyncio.run(made.engine.resume("r"))
+    assert (result.tasks["ask"].error or {}).get("kind") == "expired"
