@@ -14,7 +14,7 @@ from fsm_agent.core.run import Run
 from fsm_agent.engine.approving import Approver
 from fsm_agent.engine.driver import Driver
 from fsm_agent.engine.listening import Listener
-from fsm_agent.engine.options import RunOptions, check_options, checked_approver, checked_listener
+from fsm_agent.engine.options import RunOptions, check_options, checked_approver, checked_listener, checked_listeners
 from fsm_agent.engine.planning import Planning, Prepared
 from fsm_agent.engine.runs import Handle, Runs, RunStream
 from fsm_agent.engine.services import Services
@@ -66,7 +66,7 @@ class PlannerEngine:
         self._workers = dict(workers or {})
         self._default_skill = default_skill
         self._approver = checked_approver(approver)
-        self._listeners = [checked_listener(listener) for listener in listeners]
+        self._listeners = checked_listeners(listeners)
         self._services = Services(self.skills, clock or SystemClock(), random or system_random())
         self._ids = ids or (lambda: uuid.uuid4().hex)
         self._runs = Runs()
@@ -116,12 +116,16 @@ class PlannerEngine:
         if handle.run.phase != "paused":
             handle.driver.tell(PauseAsked(by=by, why=why))
 
-    async def cancel(self, run_id: str, *, by: str | None = None, why: str | None = None) -> None:
-        """End a run. A live one is told, and ends within its grace time; a paused one is ended here and now."""
+    async def cancel(self, run_id: str, *, by: str | None = None, why: str | None = None) -> RunResult | None:
+        """End a run. A live one is told, and ends within its grace time: its result goes to whoever awaits it.
+
+        A paused one is ended here and now, and its result is returned.
+        """
         handle = self._going(run_id)
         handle.driver.tell(CancelAsked(by=by, why=why))
         if not handle.driven and handle.run.phase == "paused":
-            await self._drive(handle)
+            return await self._drive(handle)
+        return None
 
     async def decide(
         self,
@@ -248,9 +252,15 @@ class PlannerEngine:
 
 def run_sync(work: Coroutine[Any, Any, RunResult]) -> RunResult:
     """Run a coroutine to its end from a program without an event loop. Raises UsageError inside of one."""
+    if _in_event_loop():
+        work.close()
+        raise UsageError("run_sync was called inside an event loop", hint="there, await engine.run(…)")
+    return asyncio.run(work)
+
+
+def _in_event_loop() -> bool:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(work)
-    work.close()
-    raise UsageError("run_sync was called inside an event loop", hint="there, await engine.run(…)")
+        return False
+    return True

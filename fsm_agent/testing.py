@@ -18,6 +18,7 @@ from functools import partial
 from itertools import count
 from typing import Any
 
+from fsm_agent.errors import UsageError
 from fsm_agent.plan.model import Plan
 from fsm_agent.planner.protocol import PlanRequest, Proposal
 from fsm_agent.skills.declaration import ATTRIBUTE, declaration_of, skill
@@ -131,6 +132,8 @@ class ScriptedSkill:
         **declaration: Any,
     ) -> None:
         """`declaration` goes to `@skill`: risk, idempotent, retry_on, …"""
+        if isinstance(outcomes, (str, bytes, Mapping)) or not outcomes:
+            raise UsageError("the script of a skill is a list with at least one outcome", hint="write [outcome]")
         self.calls: list[dict[str, Any]] = []
         self._outcomes = list(outcomes)
         self._clock = clock

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from fsm_agent.cli.data_files import assignments, json_or_text, read_object
 from fsm_agent.cli.encoding import as_utf8
-from fsm_agent.cli.settings import SECRET_PREFIX
 from fsm_agent.errors import Problem
-from fsm_agent.plan.inputs import check_inputs
+from fsm_agent.plan.inputs import check_inputs, secret_variable
 from fsm_agent.plan.model import Input, Plan
 from fsm_agent.redaction import Redactor
 
@@ -56,7 +54,7 @@ def secrets_in(environment: Mapping[str, str], plan: Plan) -> dict[str, Any]:
     """The secret inputs of a plan that variables are there for: `db-password` is FSM_AGENT_SECRET_DB_PASSWORD."""
     found = {}
     for name, declared in plan.inputs.items():
-        text = variable(environment, SECRET_PREFIX + re.sub(r"\W", "_", name).upper())
+        text = variable(environment, secret_variable(name))
         if declared.secret and text is not None:
             found[name] = text if _takes_text(declared) else json_or_text(text)
     return found

@@ -123,10 +123,17 @@ def verdict_of(run: Run) -> RunVerdict:
     if run.phase == "completed":
         return RunVerdict("handled_failures" if _had_trouble(run) else "clean", None)
     if run.phase == "cancelled":
-        return RunVerdict("cancelled", _with_left_out(run, _reason("cancelled", None, "the run was cancelled")))
+        return RunVerdict("cancelled", _with_left_out(run, _reason("cancelled", None, _cancelled(run))))
     if run.phase == "failed":
         return RunVerdict("failed", _with_left_out(run, _failure(run)))
     return RunVerdict("paused", None)
+
+
+def _cancelled(run: Run) -> str:
+    asked = run.cancelled
+    by = f" by {asked.by}" if asked is not None and asked.by else ""
+    why = f": {asked.why}" if asked is not None and asked.why else ""
+    return f"the run was cancelled{by}{why}"
 
 
 def _with_left_out(run: Run, reason: dict[str, Any]) -> dict[str, Any]:

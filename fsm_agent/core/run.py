@@ -198,8 +198,8 @@ class Run(RunState):
     def _pause_wanted(self, _event: ev.PauseAsked) -> None:
         self.pause_asked = True
 
-    def _cancel_wanted(self, _event: ev.CancelAsked) -> None:
-        self.cancel_asked = True
+    def _cancel_wanted(self, event: ev.CancelAsked) -> None:
+        self.cancelled = self.cancelled or event
         self._stop()
 
     def _limit_passed(self, event: ev.LimitPassed) -> None:
@@ -274,7 +274,8 @@ class Run(RunState):
             self.schedule.nodes[place].error = error
 
     def _abort(self, place: int, error: ev.TaskError) -> None:
-        self.ending = Ending("abort", error.kind, self.compiled.graph.ids[place], error.message)
+        message = f"{error.type}: {error.message}" if error.kind == "exception" and error.type else error.message
+        self.ending = Ending("abort", error.kind, self.compiled.graph.ids[place], message)
         self.schedule.settle_quietly(place, "FAILED")
         self._stop()
 

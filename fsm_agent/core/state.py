@@ -25,7 +25,7 @@ class RunState:
     """The state of one run."""
 
     __slots__ = (
-        "_approved", "_cleanup", "_plan_approved", "_plans", "_results", "approvals", "cancel_asked", "cleaning",
+        "_approved", "_cleanup", "_plan_approved", "_plans", "_results", "approvals", "cancelled", "cleaning",
         "cleanup_over", "compiled", "context", "discarded_calls", "ending", "executed", "failures", "grants", "history",
         "inputs", "is_ending", "judged", "just_settled", "max_task_runs", "passed_guard", "pause_asked", "phase",
         "plan_version", "rejection", "replan_due", "run_id", "running", "schedule", "secrets", "seq", "started",
@@ -63,7 +63,8 @@ class RunState:
         """Places of the tasks whose call is under way, reset ones included."""
         self.just_settled = False
         self.pause_asked = False
-        self.cancel_asked = False
+        self.cancelled: ev.CancelAsked | None = None
+        """Who asked for the end of the run, and why."""
         self.executed = False
         self.replan_due = False
         self.ending: Ending | None = None
@@ -109,6 +110,11 @@ class RunState:
     def any_ready(self) -> bool:
         """Some task is ready, whatever it waits for."""
         return self.plan_version > 0 and self.schedule.turns.any_ready
+
+    @property
+    def cancel_asked(self) -> bool:
+        """Someone asked for the end of the run."""
+        return self.cancelled is not None
 
     @property
     def all_settled(self) -> bool:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypedDict, cast
 
 from fsm_agent.engine.approving import Approver
 from fsm_agent.engine.listening import Listener
 from fsm_agent.errors import UsageError
+from fsm_agent.plan.nearness import near
 
 LONGEST_ID = 100
 
@@ -54,7 +55,9 @@ def check_options(options: RunOptions) -> CheckedOptions:
     """Raises UsageError, naming the option, and TypeError for one that there is not."""
     unknown = options.keys() - RunOptions.__annotations__.keys()
     if unknown:
-        raise TypeError(f"no such option of a run: {', '.join(sorted(unknown))}")
+        wrong = sorted(unknown)[0]
+        meant = near(wrong, RunOptions.__annotations__)
+        raise TypeError(f"a run has no option {wrong!r}" + (f"; did you mean {' or '.join(meant)}?" if meant else ""))
     return CheckedOptions(
         goal=_goal(options.get("goal")),
         inputs=_mapping(options.get("inputs"), "inputs"),
@@ -72,6 +75,13 @@ def checked_approver(approver: object) -> Approver | None:
     if approver is None or callable(approver):
         return cast("Approver | None", approver)
     raise UsageError(f"approver must be a function, not {_kind(approver)}")
+
+
+def checked_listeners(listeners: object) -> list[Listener]:
+    """Listeners in a list. Raises UsageError for what is none."""
+    if not isinstance(listeners, Iterable):
+        raise UsageError(f"listeners must be a list of functions, not {_kind(listeners)}")
+    return [checked_listener(listener) for listener in listeners]
 
 
 def checked_listener(listener: object) -> Listener:

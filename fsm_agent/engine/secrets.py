@@ -35,5 +35,5 @@ class Secrets:
         return self._redactor.value(value)
 
     def out_of_text(self, text: str) -> str:
-        """A text without anything secret, cut to the length of a message: masked first, for half a secret is one too."""
+        """A text without anything secret, then cut to the length of a message: half a secret is one too."""
         return cut(self._redactor.text(text))

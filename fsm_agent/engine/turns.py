@@ -89,7 +89,8 @@ class TurnTaker:
         missing = skill.spec.requires - self.run.grants if skill.spec.requires else None
         if missing:
             names = ", ".join(sorted(missing))
-            raise _Failed(TaskError("permission", f"skill {skill.spec.name!r} needs a permission not granted: {names}"))
+            needs = f"skill {skill.spec.name!r} needs a permission that the run was not granted: {names}"
+            raise _Failed(TaskError("permission", f"{needs} (give --grant, or grants=)"))
         try:
             values = names_of_template(self.run, task.parameters) if task.parameters.expressions else {}
             parameters = task.parameters.render(values, self.services.evaluators.mine)

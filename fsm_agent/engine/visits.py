@@ -8,6 +8,8 @@ than one asyncio task (or one thread) exists for an attempt, and none between at
 from __future__ import annotations
 
 import asyncio
+import logging
+import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -30,6 +32,16 @@ from fsm_agent.skills.outcomes import failure_of
 from fsm_agent.skills.skill import Skill
 
 CANCELLED = "cancelled"
+
+_log = logging.getLogger("fsm_agent.skills")
+
+
+def _traceback_of(error: BaseException) -> str:
+    """Where an error was raised, for those who look for it. A hostile error may not even let itself be shown."""
+    try:
+        return "".join(traceback.format_exception(error))
+    except BaseException:  # noqa: BLE001 - see above
+        return f"{type(error).__name__}, which cannot be shown"
 
 
 class VisitHost(Protocol):
@@ -187,6 +199,9 @@ class Visit:
     def _failure_of(self, error: BaseException) -> Failure:
         if issubclass(type(error), asyncio.CancelledError):  # a hostile error may say anything of its class
             return Failure(CANCELLED, None, "the skill cancelled itself", self.attempts)
+        if _log.isEnabledFor(logging.DEBUG):
+            told = self._host.secrets.out_of(_traceback_of(error))
+            _log.debug("task %s, attempt %d: the skill raised\n%s", self.id, self.attempts, told)
         return failure_of(error, self.attempts, self._host.clock.now())
 
     # Verdicts -------------------------------------------------------------------------------------------------------

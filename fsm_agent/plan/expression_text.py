@@ -17,7 +17,8 @@ REFUSED_CHARACTERS = re.compile(
     "\ud800-\udfff\ue000-\uf8ff\U000f0000-\U0010ffff]"  # surrogates, private use
 )
 
-_QUOTED = r"""(?P<quote>'''|\"{3}|'|")(?:\\.|(?!(?P=quote)).)*+(?P=quote)"""
+# An atomic group, which looks for no other way; `*+` would be the same, but Python 3.11.2 has a fault there.
+_QUOTED = r"""(?P<quote>'''|\"{3}|'|")(?>(?:\\.|(?!(?P=quote)).)*)(?P=quote)"""
 _LITERAL = re.compile(r"(?P<prefix>\b[A-Za-z]{1,2})?" + _QUOTED, re.DOTALL)
 _BRACE_OR_QUOTE = re.compile(_QUOTED + r"""|(?P<mark>[{}"'])""", re.DOTALL)
 

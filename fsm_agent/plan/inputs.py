@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from fsm_agent.errors import NotJson, Problem
 from fsm_agent.jsonable import copy_plain, to_plain
 from fsm_agent.plan.findings import Suggestions, kind_of, shown
 from fsm_agent.plan.model import Input, JsonType, Plan
+
+SECRET_PREFIX: Final = "FSM_AGENT_SECRET_"
+"""Environment variables that begin so fill secret inputs."""
 
 
 def check_inputs(plan: Plan, given: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
@@ -29,10 +33,15 @@ def check_inputs(plan: Plan, given: Mapping[str, Any]) -> tuple[dict[str, Any], 
             problems.extend(problem)
         elif declared.must_be_given:
             message = f"input {shown(name)} is missing" + (f": {declared.description}" if declared.description else "")
-            problems.append(_problem("missing_input", name, message, f"give it: {types_of(declared)}"))
+            problems.append(_problem("missing_input", name, message, _how_to_give(name, declared)))
         else:
             values[name] = copy_plain(declared.default)
     return values, problems
+
+
+def secret_variable(name: str) -> str:
+    """The environment variable for a secret input: `db-password` is FSM_AGENT_SECRET_DB_PASSWORD."""
+    return SECRET_PREFIX + re.sub(r"\W", "_", name).upper()
 
 
 def fits(value: Any, kind: JsonType) -> bool:
@@ -65,6 +74,13 @@ _PYTHON_TYPES: Mapping[JsonType, tuple[type, ...]] = {
     "object": (dict,),
     "null": (type(None),),
 }
+
+
+def _how_to_give(name: str, declared: Input) -> str:
+    ways = [f"--set {name}=…", f"inputs={{{name!r}: …}}"]
+    if declared.secret:
+        ways.insert(0, f"the variable {secret_variable(name)}")
+    return f"give it ({types_of(declared)}): {', '.join(ways[:-1])} or {ways[-1]}"
 
 
 def _taken(name: str, value: Any, declared: Input) -> tuple[Any, list[Problem]]:

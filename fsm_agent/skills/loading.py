@@ -192,6 +192,9 @@ def _unit(origin: str, find: Callable[[], list[Function]], path: Path | None = N
 def _load_error(origin: str, error: BaseException, path: Path | None) -> SkillLoadError:
     reason = f"{class_name(type(error))}: {describe(error)}"
     try:
+        if isinstance(error, SyntaxError) and path is not None:
+            place = f" ({Path(error.filename or '').name}, line {error.lineno})"
+            reason = reason.removesuffix(place)  # it is told as the line of the file, or as the place elsewhere
         return SkillLoadError(origin, reason + _elsewhere(error, path), _line(error, path))
     except BaseException:  # noqa: BLE001 - code of the error's own fails when it is asked for its place
         return SkillLoadError(origin, reason)

@@ -53,6 +53,11 @@ _VARYING: Final = frozenset({TaskEvaluated, RunFinished})
 _DATA: Final = frozenset({"data", "parameters", "inputs", "result", "output", "problems"})
 """Fields that hold a plan's data: they may be large and are nobody's business, so no line has them."""
 
+_LEAST_OF_OTHERS: Final = {
+    "asyncio": logging.WARNING, "httpcore": logging.WARNING, "httpx": logging.INFO, "transitions": logging.WARNING,
+}  # fmt: skip
+"""The least level of lines of libraries that say much."""
+
 
 def redact(redactor: Redactor) -> Processor:
     """A processor that takes secrets out of a line, wherever they stand in it."""
@@ -82,8 +87,14 @@ def configure(
     )
     remove = structlog.stdlib.ProcessorFormatter.remove_processors_meta
     handler = logging.StreamHandler(out)
+    handler.addFilter(_is_worth_a_line)
     handler.setFormatter(structlog.stdlib.ProcessorFormatter(processors=[remove, *last], foreign_pre_chain=shared))
     logging.basicConfig(handlers=[handler], level=_NUMBERS[level], force=True)
+
+
+def _is_worth_a_line(record: logging.LogRecord) -> bool:
+    """A filter for lines of other libraries: what these say of their every step helps nobody."""
+    return record.levelno >= _LEAST_OF_OTHERS.get(record.name.partition(".")[0], logging.NOTSET)
 
 
 def _shared(redactor: Redactor) -> list[Processor]:
@@ -96,7 +107,8 @@ def _shared(redactor: Redactor) -> list[Processor]:
     ]
 
 
-_now = structlog.processors.TimeStamper(fmt="iso", utc=True)
+_now = structlog.processors.TimeStamper(fmt="%Y-%m-%dT%H:%M:%S.%f+00:00", utc=True)
+"""The time as lines of events have it."""
 
 
 def _stamp(logger: Any, method: str, fields: Fields) -> Fields:
@@ -157,7 +169,7 @@ def level_of(event: Event) -> Level:
 
 def fields_of(event: Event) -> dict[str, Any]:
     """What a line says of an event: what it is bound to, and its facts, without the plan's data."""
-    fields: dict[str, Any] = {"timestamp": datetime.fromtimestamp(event.at, UTC).isoformat()}
+    fields: dict[str, Any] = {"timestamp": datetime.fromtimestamp(event.at, UTC).isoformat(timespec="microseconds")}
     for name in event.__struct_fields__:
         value = getattr(event, name)
         if name in _DATA or name == "at" or value is None or value in ("", (), {}):

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, TextIO
 
+from msgspec import structs
+
 from fsm_agent.core import events as ev
 from fsm_agent.plan.graph import is_decision
 from fsm_agent.plan.model import Plan
@@ -27,6 +29,10 @@ _COLOURS: Final = {
 }  # fmt: skip
 
 
+_DATA: Final = frozenset({"goal", "message", "text", "fields", "reason", "error", "by", "why"})
+"""Fields of events that hold what people, plans and skills say. The rest is the engine's own: ids, counts, words."""
+
+
 @dataclass(frozen=True, slots=True)
 class Line:
     """What one line says: a word, the task it is about (if any), and the details."""
@@ -39,7 +45,7 @@ class Line:
 class ProgressLines:
     """A listener that writes a line for each event worth one: `  1.2s  done      sales   2 attempts`.
 
-    Times are seconds since the first event. Secrets become ***, and what data says cannot command a terminal.
+    Times are seconds since the first event. Secrets in data become ***, and what data says cannot command a terminal.
     """
 
     def __init__(
@@ -77,13 +83,12 @@ class ProgressLines:
         if isinstance(event, ev.TaskEvaluated):
             return self._evaluated(event)
         if isinstance(event, ev.TaskLogged):
-            fields = self._redactor.value(event.fields)
-            return Line("log", event.task, _joined(event.message, *(f"{key}={fields[key]}" for key in fields)))
+            return _logged(_masked(event, self._redactor))
         if isinstance(event, ev.TaskStarted):
             self._started[event.task] = event.at
             self._told.pop(event.task, None)
         teller = None if self._is_noise(event) else _TELLERS.get(type(event))
-        return teller(event) if teller is not None else None
+        return teller(_masked(event, self._redactor)) if teller is not None else None
 
     def _is_noise(self, event: ev.Event) -> bool:
         if isinstance(event, ev.PhaseChanged):
@@ -110,12 +115,12 @@ class ProgressLines:
         ]
         if event.status == "SUCCEEDED":
             return Line("done", event.task, _joined(*details))
-        return Line("failed", event.task, _joined(_error(event.error), *details))
+        return Line("failed", event.task, _joined(_error(_masked(event, self._redactor).error), *details))
 
     def _write(self, elapsed: float, line: Line) -> None:
-        detail = clip(one_line(self._redactor.text(line.detail)), _MOST_DETAIL_COLUMNS)
+        detail = clip(one_line(line.detail), _MOST_DETAIL_COLUMNS)
         if line.task is not None:
-            task = clip(one_line(self._redactor.text(line.task)), self._columns)
+            task = clip(one_line(line.task), self._columns)
             detail = f"{pad(task, self._columns)}  {detail}"
         word = pad(line.word, _WORD_COLUMNS)
         if self._colour and line.word in _COLOURS:
@@ -137,6 +142,24 @@ def _writable(text: str, stream: TextIO) -> str:
     """The text with what the stream's encoding lacks escaped, so that no name can break the output."""
     encoding = getattr(stream, "encoding", None) or "utf-8"
     return text.encode(encoding, "backslashreplace").decode(encoding)
+
+
+def _masked(event: Any, redactor: Redactor) -> Any:
+    """The event without secrets in its data."""
+    if isinstance(event, ev.CallAbandoned):
+        return event  # its `why` is a word of the engine
+    if isinstance(event, ev.RunFinished):
+        reason = event.reason or {}
+        message = {"message": redactor.value(reason["message"])} if "message" in reason else {}
+        return structs.replace(event, reason={**reason, **message})
+    names = _DATA.intersection(event.__struct_fields__)
+    return structs.replace(event, **{name: _without(getattr(event, name), redactor) for name in names})
+
+
+def _without(value: Any, redactor: Redactor) -> Any:
+    if isinstance(value, ev.TaskError):
+        return structs.replace(value, message=redactor.text(value.message))
+    return redactor.value(value)
 
 
 def _joined(*parts: str | None) -> str:
@@ -175,10 +198,17 @@ _QUESTIONS: Final[dict[ev.ApprovalKind, str]] = {
 }
 
 
+_STILL_GOING: Final = {"timeout": "its call timed out and goes on", "cancelled": "its call was cancelled and goes on"}
+
+
 def _approval_asked(event: ev.ApprovalAsked) -> Line:
     risk = f"{event.risk} risk" if event.risk else ""
     whom = "the approver is asked" if event.approver else ""
     return Line("waiting", event.task, _joined(_QUESTIONS[event.kind], risk, whom, f"approval {event.approval}"))
+
+
+def _logged(event: ev.TaskLogged) -> Line:
+    return Line("log", event.task, _joined(event.message, *(f"{key}={item}" for key, item in event.fields.items())))
 
 
 def _finished(event: ev.RunFinished) -> Line:
@@ -204,7 +234,7 @@ _TELLERS: Final[dict[type[ev.Event], Callable[[Any], Line | None]]] = {
     ev.PhaseChanged: _phase_changed,
     ev.TaskStarted: lambda event: Line("started", event.task, f"visit {event.visit}" if event.visit > 1 else ""),
     ev.AttemptFailed: _attempt_failed,
-    ev.CallAbandoned: lambda event: Line("abandoned", event.task, f"its call goes on after its {event.why}"),
+    ev.CallAbandoned: lambda event: Line("abandoned", event.task, _STILL_GOING[event.why]),
     ev.LoopBlocked: lambda event: Line("blocked", event.task, f"it held up everything for {event.seconds:.1f}s"),
     ev.TaskSkipped: lambda event: Line("skipped", event.task, "its condition is false"),
     ev.VisitRefused: lambda event: Line("limit", event.task, f"{event.setting} is {event.count}"),

@@ -227,7 +227,7 @@ def test_a_run_has_the_permissions_that_it_was_granted() -> None:
     refused = made.run(plan, grants=["mail.read"])
     assert refused.tasks["a"].error == {
         "kind": "permission", "type": None, "attempt": None,
-        "message": "skill 'send' needs a permission not granted: mail.send",
+        "message": "skill 'send' needs a permission that the run was not granted: mail.send (give --grant, or grants=)",
     }  # fmt: skip
     assert (refused.tasks["a"].visits, refused.tasks["a"].attempts) == (1, 0)
     assert statuses(refused) == {"a": "FAILED", "b": "SUCCEEDED"}

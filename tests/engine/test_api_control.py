@@ -335,3 +335,15 @@ def test_a_result_of_a_paused_run_shares_nothing_with_the_run() -> None:
 
     result = drive(main())
     assert (result.context, result.tasks["a"].data) == ({"list": [1]}, {"seen": [1]})
+
+
+def test_who_cancelled_a_paused_run_and_why_is_in_its_result() -> None:
+    made = basic()
+
+    async def main() -> Any:
+        await made.engine.run(plan_of({"id": "ask", "approval": "required"}), run_id="r")
+        return await made.engine.cancel("r", by="Ada", why="too dear")
+
+    result = drive(main())
+    assert result.phase == "cancelled"
+    assert result.reason == {"kind": "cancelled", "task": None, "message": "the run was cancelled by Ada: too dear"}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fsm_agent import PlannerEngine
+from fsm_agent import InvalidPlan, PlannerEngine
 from fsm_agent.errors import UsageError
 
 PLAN: dict[str, Any] = {"tasks": [{"id": "a", "skill": "work"}]}
@@ -143,3 +143,30 @@ def test_a_message_that_is_cut_shows_no_part_of_a_secret() -> None:
     message = PlannerEngine({"edge": edge}).run_sync(plan, inputs={"pw": "Zq8-hunter2"}).tasks["a"].error["message"]
     assert "Zq8" not in message
     assert len(message) <= 2000
+
+
+def test_a_misspelled_option_is_told_the_right_one() -> None:
+    with pytest.raises(TypeError, match="did you mean approver"):
+        PlannerEngine({"work": work}).run_sync(PLAN, aprover=None)  # type: ignore[call-arg] # that is the point
+
+
+def test_listeners_that_are_no_list_are_refused() -> None:
+    with pytest.raises(UsageError, match="listeners"):
+        PlannerEngine({"work": work}, listeners=print)  # type: ignore[arg-type] # that is the point
+
+
+def test_what_run_sync_raises_has_no_other_error_before_it() -> None:
+    with pytest.raises(InvalidPlan) as refused:
+        PlannerEngine({"work": work}).run_sync({"tasks": [{"id": "a", "skill": "nope"}]})
+    assert refused.value.__context__ is None
+
+
+def test_the_traceback_of_a_skill_is_in_the_log_at_debug_level(caplog: pytest.LogCaptureFixture) -> None:
+    def broken() -> None:
+        {}["city"]  # noqa: B018 - it raises KeyError
+
+    with caplog.at_level("DEBUG", "fsm_agent.skills"):
+        result = PlannerEngine({"broken": broken}).run_sync({"tasks": [{"id": "a", "skill": "broken"}]})
+    assert "line" in caplog.text
+    assert "KeyError: 'city'" in caplog.text
+    assert result.reason["message"] == "KeyError: 'city'"

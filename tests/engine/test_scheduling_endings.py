@@ -189,7 +189,7 @@ def test_an_abort_starts_nothing_new_and_decides_no_edges() -> None:
     )
     result = made.run(plan)
     assert statuses(result) == {"bad": "FAILED", "never": "PENDING", "ready": "PENDING", "below": "PENDING"}
-    assert result.reason == {"kind": "exception", "task": "bad", "message": "call 1 fails"}
+    assert result.reason == {"kind": "exception", "task": "bad", "message": "OSError: call 1 fails"}
 
 
 def test_an_abort_withdraws_the_approvals_that_wait() -> None:

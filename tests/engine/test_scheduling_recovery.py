@@ -49,7 +49,7 @@ def test_a_person_decides_about_a_failed_task(decision: str, expected: dict[str,
         assert result.tasks["a"].data == {"by": "hand"}
         assert result.tasks["a"].error is None
     if decision == "fail":
-        assert (result.reason or {})["message"] == "call 1 fails"
+        assert (result.reason or {})["message"] == "OSError: call 1 fails"
     if decision == "rerun":
         assert (result.tasks["a"].visits, result.tasks["a"].attempts) == (2, 2)
 
