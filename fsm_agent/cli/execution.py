@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -18,6 +19,7 @@ from fsm_agent.cli.results import shown
 from fsm_agent.cli.screen import Screen
 from fsm_agent.cli.session import Session
 from fsm_agent.cli.summary import summary_text
+from fsm_agent.core.nodes import SETTLED
 from fsm_agent.core.result import RunResult
 from fsm_agent.engine.runs import RunStream
 from fsm_agent.plan.model import Plan
@@ -48,6 +50,8 @@ class Execution:
     plan: Plan
     inputs: GivenInputs
     wishes: Wishes
+    finalizers: tuple[str, ...] = ()
+    """The plan's clean-up tasks."""
 
     def run(self) -> int:
         """Run it, tell what came of it, and return the exit code."""
@@ -105,7 +109,7 @@ class Execution:
         else:
             output.text(f"\n{summary_text(document, bounded=output.is_terminal)}")
         if result.phase == "paused" and not result.resumable:
-            output.note(_pause_text(result))
+            output.note(_pause_text(result, self.wishes.approved, self.finalizers))
         if output.lost is not None:
             output.note(f"the run ended ({result.phase}); its output could not be written")
 
@@ -118,9 +122,18 @@ async def _result_of(stream: RunStream) -> RunResult:
     return stream.result
 
 
-def _pause_text(result: RunResult) -> str:
+def _pause_text(result: RunResult, approved: Collection[str], finalizers: Iterable[str]) -> str:
     """What a pause means while runs are kept nowhere."""
-    tasks = [str(waiting["task"]) for waiting in result.waiting if waiting["kind"] == "task"]
-    consent = " ".join(f"--approve {task}" for task in tasks) if tasks else ""
+    left = [task for task in finalizers if result.tasks[task].status not in SETTLED]
+    cleanup = f"; clean-up was not run: {', '.join(left)}" if left else ""
+    consent = _consent(result, approved)
     advice = f"; to consent beforehand, run it with {consent}" if consent else ""
-    return f"paused, and not resumable: without a store a run ends with its process{advice}"
+    return f"paused, and not resumable: without a store a run ends with its process{cleanup}{advice}"
+
+
+def _consent(result: RunResult, approved: Collection[str]) -> str:
+    """The options that would have answered. --approve is for a first visit alone."""
+    asked = [waiting for waiting in result.waiting if waiting["kind"] == "task"]
+    if any(waiting["visit"] > 1 or waiting["task"] in approved for waiting in asked):
+        return "--approve-all"
+    return " ".join(f"--approve {waiting['task']}" for waiting in asked)

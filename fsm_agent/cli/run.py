@@ -64,7 +64,7 @@ def run(  # noqa: PLR0913 - an option each
     file = find_plan(plan, goal, Path(plans or session.settings.plans or DEFAULT_PLANS))
     engine = session.engine()
     checked = check_plan(file, engine.catalog)
-    if checked.plan is None or not checked.valid:
+    if checked.plan is None or checked.compiled is None:
         return session.refuse(checked.problems, engine.skills.errors)
     inputs = gather_inputs(checked.plan, str(file), sets or (), input_file, os.environ)
     if inputs.problems:
@@ -73,7 +73,9 @@ def run(  # noqa: PLR0913 - an option each
     if checked.problems:
         session.output.note(problems_text(checked.problems))
     wishes = Wishes(goal, run_id, grants, deadline, max_parallel, approved, approve_all)
-    return Execution(session, engine, checked.plan, inputs, wishes).run()
+    graph = checked.compiled.graph
+    finalizers = tuple(graph.ids[place] for place in graph.finalizers)
+    return Execution(session, engine, checked.plan, inputs, wishes, finalizers).run()
 
 
 def _check_tasks(named: Iterable[str], plan: Plan) -> None:

@@ -70,12 +70,27 @@ class Session:
 
     def refuse(self, problems: Iterable[Problem], errors: Iterable[SkillLoadError] = ()) -> int:
         """Tell what is wrong with a plan or its inputs, as `validate` does. Returns the exit code."""
-        told = with_skill_errors(tuple(problems), tuple(errors))
+        told = self.explained(problems, errors)
         if self.json:
             self.output.document(problems_document(told))
         else:
             self.output.text(problems_text(told))
         return BAD
+
+    def explained(self, problems: Iterable[Problem], errors: Iterable[SkillLoadError]) -> tuple[Problem, ...]:
+        """The problems; where a skill is not known, the hint names the files that failed to load, or a missing folder.
+
+        The skill may be there.
+        """
+        causes = [error.message for error in errors]
+        if self.settings.skills is None and not DEFAULT_SKILLS.is_dir():
+            causes.append(f"there is no ./{DEFAULT_SKILLS} here: use --skills")
+        return tuple(
+            replace(problem, hint="; ".join(filter(None, (problem.hint, *causes))))
+            if problem.rule == "unknown_skill"
+            else problem
+            for problem in problems
+        )
 
 
 def current_folder() -> Path:
@@ -85,16 +100,3 @@ def current_folder() -> Path:
     except OSError as error:
         why = error.strerror or type(error).__name__
         raise UsageError(f"the current folder cannot be used: {why}", hint="go to a folder that is there") from None
-
-
-def with_skill_errors(problems: Iterable[Problem], errors: tuple[SkillLoadError, ...]) -> tuple[Problem, ...]:
-    """The problems; where a skill is not known, the hint names the files that failed to load: it may be in them."""
-    if not errors:
-        return tuple(problems)
-    cause = "; ".join(error.message for error in errors)
-    return tuple(
-        replace(problem, hint=f"{problem.hint}; {cause}" if problem.hint else cause)
-        if problem.rule == "unknown_skill"
-        else problem
-        for problem in problems
-    )

@@ -16,8 +16,6 @@ LogLevel = Literal["debug", "info", "warning", "error"]
 LogFormat = Literal["console", "json"]
 
 PREFIX: Final = "FSM_AGENT_"
-SECRET_PREFIX: Final = f"{PREFIX}SECRET_"
-"""Variables that begin so fill secret inputs, and are no settings."""
 TABLE: Final = "tool.fsm-agent"
 _TRUE: Final = ("1", "true", "yes", "on")
 _FALSE: Final = ("0", "false", "no", "off", "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from fsm_agent.cli.encoding import as_utf8
-from fsm_agent.errors import UsageError
+from fsm_agent.errors import NoTemplate, UsageError
 from fsm_agent.plan.nearness import near
 from fsm_agent.planner.template import ENDINGS, TemplatePlanner, template_files, templates_in
 
@@ -16,6 +16,8 @@ def find_plan(plan: str | None, goal: str | None, folder: Path) -> Path:
         return _by_name(plan, folder)
     if not goal:
         raise UsageError("no plan was given", hint="give a plan file, a template's name, or --goal")
+    if not folder.is_dir():
+        raise NoTemplate("no template fits the goal", hint=_no_folder(folder))
     chosen = TemplatePlanner(folder).choose(goal)
     return next(path for path, template in templates_in(folder) if template == chosen)
 
@@ -45,8 +47,14 @@ def _is_there(path: Path) -> bool:
 
 
 def _known(name: str, folder: Path) -> str:
+    if not folder.is_dir():
+        return _no_folder(folder)
     names = [file.stem for file in template_files(folder)]
     nearest = near(name, names)
     if nearest:
         return f"did you mean {' or '.join(map(repr, nearest))}?"
     return f"the templates there: {', '.join(names)}" if names else f"{folder} holds no templates; give a plan's path"
+
+
+def _no_folder(folder: Path) -> str:
+    return f"there is no folder {folder} here; give a plan's path, or the folder by --plans"

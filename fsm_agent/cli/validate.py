@@ -9,7 +9,7 @@ import typer
 from fsm_agent.cli.exits import BAD, OK
 from fsm_agent.cli.options import command, new_app
 from fsm_agent.cli.problems import count_of, is_valid, problems_document, problems_text
-from fsm_agent.cli.session import Session, with_skill_errors
+from fsm_agent.cli.session import Session
 from fsm_agent.errors import Problem, UsageError
 from fsm_agent.plan.catalog import Catalog
 from fsm_agent.plan.loader import check_plan
@@ -41,7 +41,7 @@ def _problems(session: Session, plans: list[str], *, any_skill: bool) -> tuple[P
     if any_skill:
         return _problems_of(plans, session.any_skill)
     engine = session.engine()
-    return with_skill_errors(_problems_of(plans, engine.catalog), engine.skills.errors)
+    return session.explained(_problems_of(plans, engine.catalog), engine.skills.errors)
 
 
 def _problems_of(plans: list[str], catalog: Catalog) -> tuple[Problem, ...]:

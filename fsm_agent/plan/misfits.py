@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from fsm_agent.plan import model
 from fsm_agent.plan.findings import Finding, Path, Step, Suggestions, kind_of, shown
 from fsm_agent.plan.json_reader import bad_number, is_whole
+from fsm_agent.plan.remedies import remedy
 from fsm_agent.plan.spellings import PLAN_SPELLINGS, TASK_SPELLINGS
 
 MOST_MISFITS = 1_000
@@ -107,7 +108,8 @@ def _finding(path: Path, kind: str, context: Mapping[str, Any], value: Any, sugg
         return Finding("bad_value", path, f"{ID_FORM}; this is {_id_shown(value)}")
     if path[:1] == ("tasks",) and len(path) == 2:
         return Finding("bad_value", path, f"a task is a mapping; this is {kind_of(value)}")
-    return Finding("bad_value", path, f"{what} must be {_wanted(path, kind, context)}{_but(kind, value)}")
+    message = f"{what} must be {_wanted(path, kind, context)}{_but(kind, value)}"
+    return Finding("bad_value", path, message, hint=remedy(path, kind, context, value))
 
 
 def _missing(path: Path, name: str) -> Finding:

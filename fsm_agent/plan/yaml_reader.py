@@ -72,11 +72,20 @@ def yaml_tokens(text: str) -> Iterator[Token]:
         mark = error.problem_mark or error.context_mark
         if mark and "nesting depth" in (error.problem or ""):
             raise _Refused(too_deep(mark.line + 1, mark.column + 1)) from None
+        if _has_tab(text, mark):
+            _refuse("bad_syntax", "this is no YAML: a tab stands in the indentation", mark, "indent with blanks")
         why = ", ".join(part for part in (error.context, error.problem) if part)
         _refuse("bad_syntax", f"this is no YAML: {why}", mark)
     except yaml.reader.ReaderError as error:
         line = text.encode()[: error.position].count(b"\n") + 1
         raise _Refused(Finding("bad_syntax", (), f"this is no YAML: {error.reason}", line=line)) from None
+
+
+def _has_tab(text: str, mark: Any) -> bool:
+    """Whether the line of the mark is indented by a tab."""
+    lines = text.splitlines()
+    line = lines[mark.line] if mark and mark.line < len(lines) else ""
+    return "\t" in line[: len(line) - len(line.lstrip())]
 
 
 class _Reader:

@@ -80,35 +80,11 @@ def test_a_jump_ends_no_wait_for_another_try_but_drops_what_comes_of_it() -> Non
 
 def test_a_result_of_a_reset_task_is_as_if_it_had_not_run() -> None:
     made = basic()
-    look = {"id": "look", "skill": "write", "parameters": {"key": "seen", "value": "${results.judge.status}"}}
-    result = made.run(loop_with(look))
-    assert result.context == {"seen": "PENDING"}
-
-
-def test_what_comes_after_a_loop_runs_once() -> None:
-    made = basic()
-    plan = plan_of(
-        {"id": "draft"},
-        {
-            "id": "judge",
-            "skill": "fail",
-            "parameters": {"n": 3},
-            "dependencies": ["draft"],
-            "max_retries": 0,
-            "on_failure": "draft",
-        },
-        {"id": "publish", "dependencies": ["draft"]},
-    )
-    made.run(plan)
-    assert made.calls.order == ["draft", "judge"] * 4 + ["publish"]
-
-
-def test_a_handler_that_two_tasks_share_runs_once() -> None:
-    made = basic()
-    fails = {"skill": "fail", "parameters": {"n": 9}, "max_retries": 0, "on_failure": "handler"}
-    result = made.run(plan_of({"id": "a", **fails}, {"id": "b", **fails}, {"id": "handler"}))
-    assert made.calls.of["handler"] == 1
-    assert (result.phase, result.outcome) == ("completed", "handled_failures")
+    value = "${[results.quick.status, results.quick.data]}"
+    look = {"id": "look", "skill": "write", "parameters": {"key": "seen", "value": value}}
+    result = made.run({**loop_with(look), "merge": {"seen": "append"}})
+    assert result.context == {"seen": [["RUNNING", None]] * 2}
+    assert result.tasks["quick"].data == {}
 
 
 # Approvals and questions that a jump overtakes --------------------------------------------------------------------

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
 from fsm_agent.errors import ConditionError
 from fsm_agent.plan.compiled import RESULT, Fault, Use
+from fsm_agent.plan.expression_text import parse, read
 from fsm_agent.plan.findings import Finding, one_of, shown
 from fsm_agent.plan.precedence import necessarily_after
 from fsm_agent.plan.rules.subject import Subject
@@ -20,6 +22,13 @@ _RULES: Mapping[str, str] = {
     "unknown_name": "unknown_name",
     "unknown_field": "unknown_reference",
 }
+
+_EXPRESSIONS = ("condition", "verification", "output", "check")
+"""Fields that are expressions as a whole."""
+
+_CAPITALS = re.compile(r"\b(?:AND|OR|NOT)\b")
+_LOWER_CASE = "write and, or, not in lower case"
+_HYPHENATED = re.compile(r"\bresults\.(\w+(?:-\w+)+)")
 
 
 def faults(subject: Subject) -> Iterator[Finding]:
@@ -59,9 +68,43 @@ def _hint(fault: Fault, subject: Subject) -> str:
     error = fault.error
     if error.name == RESULT and error.code == "unknown_name":
         return _no_result(fault, subject)
+    mended = _wrapped(fault) or _in_capitals(error) or _hyphenated(error, subject)
+    if mended:
+        return mended
     if error.suggestions:
         return f"did you mean {one_of(error.suggestions)}?"
+    if error.code == "unknown_name" and subject.catalog.any_skill and error.name not in subject.graph.index:
+        return f"if a skill writes it, put `writes: [{error.name}]` on its task"
     return error.hint or _prose_hint(fault.path[-1], error)
+
+
+def _wrapped(fault: Fault) -> str:
+    """A whole field in `${…}`, which belongs into texts of parameters."""
+    text = (fault.error.expression or "").strip()
+    is_wrapped = fault.path[-1] in _EXPRESSIONS and text.startswith("${") and text.endswith("}")
+    return "this field is an expression: leave out ${ and }" if is_wrapped else ""
+
+
+def _in_capitals(error: ConditionError) -> str:
+    """AND, OR and NOT as other languages have them, where that is all that is wrong."""
+    text = error.expression or ""
+    if error.code == "syntax" and _CAPITALS.search(text):
+        try:
+            parse(read(_CAPITALS.sub(lambda found: found[0].lower(), text)))
+        except ConditionError:
+            return ""
+        return _LOWER_CASE
+    return _LOWER_CASE if error.name in ("AND", "OR", "NOT") else ""
+
+
+def _hyphenated(error: ConditionError, subject: Subject) -> str:
+    """`results.fetch-data`, which is a subtraction."""
+    if error.code not in ("unknown_field", "unknown_name"):
+        return ""
+    for found in _HYPHENATED.finditer(error.expression or ""):
+        if found[1] in subject.graph.index:
+            return f"write results[{shown(found[1])}]"
+    return ""
 
 
 def _no_result(fault: Fault, subject: Subject) -> str:
@@ -74,6 +117,6 @@ def _no_result(fault: Fault, subject: Subject) -> str:
 def _prose_hint(field: object, error: ConditionError) -> str:
     if field == "verification" and error.code == "syntax":
         return "a verification is an expression; prose belongs in expected_output"
-    if field in ("condition", "output", "check") and error.code == "syntax":
+    if field in _EXPRESSIONS and error.code == "syntax":
         return "it must be an expression, not prose"
     return ""

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 MAX_REDIRECTS = 5
 MAX_BYTES = 10_000_000
 MAX_PORT = 65_535
+MAX_PATH = 100
+"""A longer path is cut in errors."""
+
 BUSY = frozenset({429, 503})
 
 ASKING = frozenset({"GET", "HEAD"})
@@ -91,7 +94,7 @@ class Http:
             ) as client:
                 request = client.build_request(**wanted)
                 _check_address(request.url)
-                host = request.url.host
+                host = _address(request.url)
                 response = await client.send(request, stream=True, follow_redirects=request.method in ASKING)
                 async with aclosing(response):
                     if strict and response.status_code >= 400:
@@ -128,6 +131,13 @@ def _with_key(headers: Mapping[str, str], context: SkillContext | None) -> dict[
 def _check_address(url: httpx.URL) -> None:
     if url.scheme not in ("http", "https") or not url.host or not 0 < (url.port or 80) <= MAX_PORT:
         raise HttpError("the address is no http or https address of a host", hint="write https://host/path")
+
+
+def _address(url: httpx.URL) -> str:
+    """Host, port and path, as errors name them: a query or a user may be secret."""
+    path = url.raw_path.partition(b"?")[0].decode("ascii", "replace")
+    path = path if len(path) <= MAX_PATH else f"{path[:MAX_PATH]}…"
+    return url.netloc.decode("ascii", "replace") + ("" if path == "/" else path)
 
 
 async def _read(response: httpx.Response, host: str, max_bytes: int) -> bytes:
