@@ -60,7 +60,7 @@ def test_with_json_progress_lines_go_to_standard_error(call: Call, project: Proj
 def test_a_run_that_fails_exits_1_and_says_why(call: Call, project: Project) -> None:
     ended = call("run", project.plan("plan.yaml", one_task("fail")))
     assert ended.code == 1
-    assert "reason    exception in task only: no route" in ended.out
+    assert "reason    exception in task only: OSError: no route" in ended.out
 
 
 def test_a_plan_that_is_not_valid_prints_what_validate_prints_and_exits_2(call: Call, project: Project) -> None:
@@ -147,6 +147,15 @@ def test_a_consent_beforehand_is_for_the_first_visit_alone(call: Call, project: 
     ended = call("run", project.plan("plan.yaml", plan), "--approve", "mail", "--json")
     assert ended.code == 3
     assert [(waiting["task"], waiting["visit"]) for waiting in ended.document["waiting"]] == [("mail", 2)]
+    assert "--approve-all" in ended.err
+    assert "--approve mail" not in ended.err
+
+
+def test_a_pause_names_the_clean_up_that_was_not_run(call: Call, project: Project) -> None:
+    close = {"id": "close", "skill": "greet", "dependencies": ["mail"], "join": "all_done"}
+    ended = call("run", project.plan("plan.yaml", {"tasks": [*MAIL["tasks"], close]}))
+    assert ended.code == 3
+    assert "clean-up was not run: close;" in ended.err
 
 
 def test_a_consent_for_one_task_is_none_for_another(call: Call, project: Project) -> None:
@@ -359,3 +368,8 @@ def test_json_logs_are_bound_to_run_task_visit_and_attempt(call: Call, project: 
 
 def test_without_being_asked_nothing_is_logged(call: Call, project: Project) -> None:
     assert call("run", project.plan("plan.yaml", one_task("fail"))).err == ""
+
+
+def test_where_there_is_no_folder_of_templates_that_is_said(call: Call) -> None:
+    assert "there is no folder plans here" in call("run", "report").err
+    assert "there is no folder plans here" in call("run", "--goal", "a report").err

@@ -118,3 +118,11 @@ def test_hostile_text_in_a_plan_cannot_command_the_terminal(call: Call, project:
 )
 def test_a_line_says_what_is_known(problem: Problem, line: str) -> None:
     assert line_of(problem) == line
+
+
+def test_where_there_is_no_folder_of_skills_an_unknown_skill_says_so(call: Call, project: Project) -> None:
+    (project.folder / "skills").rename(project.folder / "my_skills")
+    plan = project.plan("plan.yaml", {"tasks": [{"id": "a", "skill": "greet"}]})
+    assert "there is no ./skills here: use --skills" in call("validate", plan).out
+    assert "there is no ./skills here: use --skills" in call("run", plan).out
+    assert call("validate", plan, "--skills", "my_skills").code == 0

@@ -50,6 +50,14 @@ def test_an_input_without_a_default_must_be_given() -> None:
     assert "in euros" in problem.message
 
 
+def test_how_a_missing_input_is_given_is_told() -> None:
+    declared = plan(budget={"type": "number"}, **{"db-pin": {"type": "string", "secret": True}})
+    assert [problem.hint for problem in check_inputs(declared, {})[1]] == [
+        "give it (number): --set budget=… or inputs={'budget': …}",
+        "give it (string): the variable FSM_AGENT_SECRET_DB_PIN, --set db-pin=… or inputs={'db-pin': …}",
+    ]
+
+
 def test_a_required_input_must_be_given_whatever_its_default() -> None:
     assert check_inputs(plan(x={"default": 1, "required": True}), {})[1][0].rule == "missing_input"
 

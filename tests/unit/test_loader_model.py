@@ -114,6 +114,28 @@ def test_a_field_of_the_plan_that_does_not_fit_is_told_with_what_would(field: st
     assert words in problem.message
 
 
+@pytest.mark.parametrize(
+    ("source", "hint"),
+    [
+        ([TASK | {"dependencies": "b"}], "write [a] for a list of one"),
+        ([TASK | {"max_retries": "3"}], "write it without quotes"),
+        ([TASK | {"timeout": "2.5"}], "write it without quotes"),
+        ([TASK | {"timeout": "5s"}], "write a number of seconds"),
+        ([TASK | {"timeout": "soon"}], ""),
+        ([TASK | {"priority": "HIGH"}], "write 'high', in lower case"),
+        ([TASK | {"priority": "urgent"}], ""),
+        ({"tasks": [TASK], "inputs": {"city": "string"}}, "write {type: string}"),
+        ({"tasks": [TASK], "inputs": {"x": {"type": "int"}}}, "write integer"),
+        ({"tasks": [TASK], "inputs": {"x": {"type": "str"}}}, "write string"),
+        ({"tasks": [TASK], "inputs": {"x": {"type": "float"}}}, "write number"),
+        ({"tasks": [TASK], "inputs": {"x": {"type": ["null", "bool"]}}}, "write boolean"),
+    ],
+)
+def test_what_would_fit_instead_is_a_hint(source: Any, hint: str) -> None:
+    [problem] = problems(source)
+    assert (problem.rule, problem.hint) == ("bad_value", hint)
+
+
 def test_recovery_by_priority_is_a_word_of_the_plan() -> None:
     assert problems({"recovery": "by_priority", "tasks": [TASK]}) == []
     assert of_task(recovery="by_priority").rule == "bad_value"

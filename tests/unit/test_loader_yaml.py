@@ -158,3 +158,10 @@ def test_the_same_plan_in_json_and_yaml_is_the_same_plan() -> None:
     )
     as_yaml = "goal: g\nsteps:\n- {id: 1, tool: s, needs: [], timeout: 2.5, args: {x: [1, ~, true]}}\n"
     assert draft_of_text(as_json, "json").plan == draft_of_text(as_yaml, "yaml").plan
+
+
+@pytest.mark.parametrize("text", ["tasks:\n\t- id: a\n", "tasks:\n  - id: a\n\tskill: s\n"])
+def test_a_tab_as_indentation_is_called_a_tab(text: str) -> None:
+    problem = only(text)
+    assert (problem.rule, problem.line) == ("bad_syntax", text[: text.index("\t")].count("\n") + 1)
+    assert "a tab" in problem.message

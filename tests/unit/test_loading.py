@@ -171,6 +171,20 @@ def test_an_error_in_a_sibling_says_where_it_really_is(folder: Path) -> None:
     assert (error.reason, error.line) == ("NameError: name 'z' is not defined in _common.py, line 2", 2)
 
 
+def test_the_line_of_a_syntax_error_is_told_once(folder: Path) -> None:
+    (folder / "a.py").write_text("x = 1\ndef broken()\n")
+    (error,) = SkillRegistry(folder, builtins=False).errors
+    assert (error.reason, error.line) == ("SyntaxError: expected ':'", 2)
+    assert str(error).count("line 2") == 1
+
+
+def test_the_line_of_a_syntax_error_in_a_sibling_is_told_once(folder: Path) -> None:
+    (folder / "_common.py").write_text("x = 1\ny = 2\ndef broken()\n")
+    (folder / "a.py").write_text("\nfrom ._common import x\n")
+    (error,) = SkillRegistry(folder, builtins=False).errors
+    assert error.reason == "SyntaxError: expected ':' in _common.py, line 3"
+
+
 def test_failed_imports_leave_nothing_behind(folder: Path) -> None:
     before = set(sys.modules)
     (folder / "bad.py").write_text("import _helper\n1 / 0\n")

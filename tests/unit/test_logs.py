@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import logging
+import re
 from collections.abc import Iterator
 from typing import Any, get_args
 
@@ -86,6 +87,27 @@ def test_lines_of_other_libraries_are_masked_too() -> None:
     logging.getLogger("somewhere").debug("not this")
     (line,) = lines(stream)
     assert (line["event"], line["level"]) == ("sent ***", "warning")
+
+
+def test_what_other_libraries_say_of_their_every_step_is_no_line() -> None:
+    stream = io.StringIO()
+    configure("json", "debug", stream)
+    for name in ("transitions.core", "asyncio", "httpcore.connection", "httpx", "mine"):
+        logging.getLogger(name).debug("step")
+        logging.getLogger(name).warning("beware")
+    logging.getLogger("httpx").info("GET")
+    found = [(line["event"], line["level"]) for line in lines(stream)]
+    assert found == [("beware", "warning")] * 4 + [("step", "debug"), ("beware", "warning"), ("GET", "info")]
+
+
+def test_all_lines_have_their_time_in_one_form() -> None:
+    stream = io.StringIO()
+    configure("json", "info", stream)
+    EventLogger()(ev.TaskStarted(at=1_000_000_000.0, run_id="r", task="t", visit=1))
+    structlog.get_logger().info("mine")
+    logging.getLogger("somewhere").warning("theirs")
+    for line in lines(stream):
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00", line["timestamp"])
 
 
 def test_an_exception_is_logged_with_its_traceback_masked() -> None:

@@ -107,7 +107,31 @@ def test_secrets_are_masked() -> None:
         ev.TaskLogged(task="hunter2", visit=1, attempt=1, message="key hunter2", fields={"password": "a b", "n": 1}),
         redactor=Redactor(["hunter2"]),
     )
-    assert lines == ["    0.0s  log       ***       key *** · password=*** · n=1"]
+    assert lines == ["    0.0s  log       hunter2   key *** · password=*** · n=1"]
+
+
+def test_the_words_of_the_engine_are_no_secrets() -> None:
+    error = ev.TaskError("exception", "timeout of data", "OSError", 1)
+    events = [
+        ev.RunStarted(run_id="data", goal="data"),
+        phase("idle", "planning", "start"),
+        ev.CallAbandoned(task="data", visit=1, attempt=1, why="timeout"),
+        ev.CallAbandoned(task="data", visit=1, attempt=1, why="cancelled"),
+        ev.Progress(task="data", visit=1, attempt=1, share=0.5, text="data"),
+        ev.TaskEvaluated(task="data", visit=1, status="FAILED", error=error),
+        ev.RunFinished(run_id="data", phase="failed", outcome="failed",
+                       reason={"kind": "exception", "task": "data", "message": "no data"}),
+    ]  # fmt: skip
+    secrets = ["data", "timeout", "cancelled", "planning", "exception", "failed"]
+    assert [line[10:] for line in told(*events, plan=None, redactor=Redactor(secrets))] == [
+        "run       data · ***",
+        "phase     idle → planning (start)",
+        "abandoned data            its call timed out and goes on",
+        "abandoned data            its call was cancelled and goes on",
+        "progress  data            50% · ***",
+        "failed    data            exception OSError: *** of ***",
+        "failed    run data · exception: data: no ***",
+    ]
 
 
 @pytest.mark.parametrize(

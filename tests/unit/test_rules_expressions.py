@@ -78,6 +78,22 @@ def test_a_verification_that_does_not_parse_is_told_about_expected_output() -> N
     assert "expected_output" in only(task("a", verification="the report is there")).hint
 
 
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("${results.fetch-data.success}", "this field is an expression: leave out ${ and }"),
+        ("inputs.x AND inputs.y", "write and, or, not in lower case"),
+        ("NOT inputs.x", "write and, or, not in lower case"),
+        ("OR(1, 2)", "write and, or, not in lower case"),
+        ("the x is NOT here", "it must be an expression, not prose"),
+        ("results.fetch-data.data > 1", "write results['fetch-data']"),
+        ("found > 1", "if a skill writes it, put `writes: [found]` on its task"),
+    ],
+)
+def test_a_usual_slip_is_told_with_what_to_write(text: str, hint: str) -> None:
+    assert only(task("fetch-data"), task("b", "fetch-data", condition=text)).hint == hint
+
+
 def test_inputs_context_keys_and_declared_writes_are_bare_names() -> None:
     catalog = Catalog(skills={"s": SkillSpec("s", writes=("by_skill",)), "f": SkillSpec("f", writes=("by_fallback",))})
     source = {
