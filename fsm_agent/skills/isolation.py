@@ -8,6 +8,7 @@ A sync skill runs on a daemon thread, which cannot be killed: at its timeout it 
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from contextvars import copy_context
@@ -24,7 +25,7 @@ OnEnd = Callable[[Any, BaseException | None], object]
 """Told (value, None) or (None, error), once. It may run inside the call's own task: it must be quick and not raise."""
 
 
-class Flight:
+class Flight(ABC):
     """A call that was started. All of it happens in one event loop."""
 
     __slots__ = ("_clock", "_timeout", "_timer", "abandoned", "on_end")
@@ -42,13 +43,13 @@ class Flight:
         """Whether its outcome was told."""
         return self.on_end is None
 
+    @abstractmethod
     def cancel(self) -> None:
         """Stop it as far as that is possible; it then ends with CancelledError, whatever it returns."""
-        raise NotImplementedError
 
+    @abstractmethod
     def abandon(self) -> None:
         """End it now, whether or not it still runs."""
-        raise NotImplementedError
 
     def _end(self, value: Any, error: BaseException | None) -> None:
         if self._timer is not None:

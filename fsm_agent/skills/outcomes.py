@@ -93,10 +93,16 @@ def failure_of(error: BaseException, attempt: int, now: float) -> Failure:
     message = describe(error, MAX_RAW)
     for kind_of_error, kind in _OWN_KINDS:
         if issubclass(cls, kind_of_error):
-            return Failure(kind, None, message, attempt)
+            return Failure(kind, None, _with_hint(message, error), attempt)
     classes = tuple(class_name(base) for base in _bases_of(cls) if base not in (BaseException, object))
     wait = retry_after_of(error, now)
     return Failure("exception", class_name(cls), message, attempt, classes or (BaseException.__name__,), wait)
+
+
+def _with_hint(message: str, error: BaseException) -> str:
+    """One of our own errors, with what to do: a task's error has no other place for that."""
+    hint = getattr(error, "hint", "")
+    return f"{message}; {hint}" if hint else message
 
 
 def reported_failure(report: Reported, attempt: int) -> Failure:

@@ -321,3 +321,11 @@ def test_what_a_person_approves_is_what_the_filters_made_of_it() -> None:
     made = basic({"echo": echo})
     result = made.run(plan_of({"id": "a", "skill": "echo", "parameters": {"n": 1}}))
     assert result.waiting[0]["parameters"] == {"n": 2}
+
+
+def test_a_result_that_is_too_large_fails_with_the_hint_to_write_a_file() -> None:
+    async def big() -> str:
+        return "x" * 1000
+
+    result = basic({"big": big}).run(plan_of({"id": "a", "skill": "big"}, limits={"max_result_bytes": 100}))
+    assert "file" in (result.tasks["a"].error or {})["message"]
