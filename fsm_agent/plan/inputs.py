@@ -11,7 +11,7 @@ from fsm_agent.jsonable import copy_plain, to_plain
 from fsm_agent.plan.findings import Suggestions, kind_of, shown
 from fsm_agent.plan.model import Input, JsonType, Plan
 
-SECRET_PREFIX: Final = "FSM_AGENT_SECRET_"
+ENVIRONMENT_PREFIX: Final = "FSM_AGENT_SECRET_"
 """Environment variables that begin so fill secret inputs."""
 
 
@@ -41,7 +41,7 @@ def check_inputs(plan: Plan, given: Mapping[str, Any]) -> tuple[dict[str, Any], 
 
 def secret_variable(name: str) -> str:
     """The environment variable for a secret input: `db-password` is FSM_AGENT_SECRET_DB_PASSWORD."""
-    return SECRET_PREFIX + re.sub(r"\W", "_", name).upper()
+    return ENVIRONMENT_PREFIX + re.sub(r"\W", "_", name).upper()
 
 
 def fits(value: Any, kind: JsonType) -> bool:

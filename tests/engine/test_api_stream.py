@@ -70,6 +70,8 @@ def test_a_run_does_not_run_ahead_of_the_one_who_takes_its_events() -> None:
         async for event in made.engine.stream(CHAIN):
             for _ in range(20):
                 await asyncio.sleep(0)
+            if event.type == "phase_changed" and event.dest != "completed":
+                assert made.events[-1] == event, "a step was made before this one's event was taken"
             begun = [each.task for each in made.of("task_started")]
             assert len(made.calls.order) <= len(begun)
             if event.type == "task_started":
