@@ -87,7 +87,7 @@ class Approvals:
         if asked is None:
             asked = self._by_task(which)
         if decision not in ALLOWED[asked.kind]:
-            allowed = ", ".join(ALLOWED[asked.kind])
+            allowed = ", ".join(verdict for verdict in ALLOWED[asked.kind] if verdict != "expired")
             raise DecisionRefused(
                 f"{decision!r} cannot be decided about {asked.task or 'the plan'!r}, which waits as {asked.kind!r}",
                 hint=f"one of: {allowed}",

@@ -17,7 +17,7 @@ from tests.engine.test_properties import assert_whole, verdict
 from tests.reference import random_plan
 
 BLOCKS = pytest.mark.parametrize("block", range(4))
-A_BLOCK = 40
+A_BLOCK = 30
 ANSWERS = {"task": ("approve", "approve", "reject", "skip"), "failed": ("rerun", "done", "skip", "fail")}
 
 

@@ -18,7 +18,7 @@ from tests.engine.support import most_at_once, statuses
 from tests.reference import interpret, random_plan
 
 BLOCKS = pytest.mark.parametrize("block", range(4))
-A_BLOCK = 60
+A_BLOCK = 45
 
 
 def cases(block: int) -> list[tuple[int, dict[str, Any], dict[str, list[Any]]]]:
