@@ -100,9 +100,8 @@ class Approving:
 
     def _ask_approver(self, event: ApprovalAsked, ask: Callable[[], Any], *, is_async: bool) -> None:
         host = self._host
-        on_end = partial(self._answered, event, object())
-        token = on_end.args[1]
-        self._asking[event.approval] = token
+        token = self._asking[event.approval] = object()
+        on_end = partial(self._answered, event, token)
         self._flights[event.approval] = start(
             ask, {}, on_end, is_async=is_async, timeout=None, clock=host.clock, grace=host.cancel_grace
         )

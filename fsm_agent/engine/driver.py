@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from contextvars import Context, copy_context
 from typing import Any
 
 import msgspec
@@ -62,7 +63,7 @@ class Driver:
     __slots__ = (
         "_acceptor", "_append", "_approver", "_approving", "_busy", "_evaluators", "_fault", "_inbox", "_now",
         "_planning", "_policies", "_reacting", "_task_infos", "_times", "_turns", "_visits", "_waiter",
-        "cancel_grace", "clock", "journal", "listeners", "loop", "random", "run", "secrets",
+        "cancel_grace", "clock", "journal", "listeners", "loop", "random", "run", "secrets", "variables",
     )  # fmt: skip
 
     def __init__(
@@ -93,6 +94,8 @@ class Driver:
         self._policies = services.policies
         self.loop: asyncio.AbstractEventLoop | None = None
         """The event loop that the run is driven in."""
+        self.variables: Context | None = None
+        """The context variables of who drives it: each call gets a copy, whichever call it comes after."""
         self._task_infos: dict[str, TaskInfo] | None = None
         self._visits: dict[int, Visit] = {}
         self._inbox: list[tuple[float, int, Outcome]] = []
@@ -108,7 +111,7 @@ class Driver:
     async def drive(self) -> None:
         """Go on until the run is over, or paused with nothing to do before someone resumes it."""
         self._reacting = True
-        self.loop = asyncio.get_running_loop()
+        self.loop, self.variables = asyncio.get_running_loop(), copy_context()
         try:
             self._go_on()
             while not self._resting():
@@ -118,7 +121,7 @@ class Driver:
 
     async def step(self) -> bool:
         """One command; where there is none, wait for news. False once there is nothing more to do."""
-        self.loop = asyncio.get_running_loop()
+        self.loop, self.variables = asyncio.get_running_loop(), copy_context()
         if self._turn():
             return True
         if self._resting():

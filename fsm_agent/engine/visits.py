@@ -11,6 +11,7 @@ import asyncio
 import logging
 import traceback
 from collections.abc import Mapping
+from contextvars import Context
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, Protocol
@@ -51,6 +52,7 @@ class VisitHost(Protocol):
     random: RandomSource
     cancel_grace: float
     secrets: Secrets
+    variables: Context | None
 
     def record(self, event: Event) -> None:
         """Append an event to the run's journal."""
@@ -166,6 +168,7 @@ class Visit:
             timeout=timeout,
             clock=host.clock,
             grace=host.cancel_grace,
+            context=host.variables,
         )
 
     def _ended(self, call: _Call, value: Any, error: BaseException | None) -> None:

@@ -11,7 +11,7 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from contextvars import copy_context
+from contextvars import Context, copy_context
 from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -59,7 +59,7 @@ class Flight(ABC):
             on_end(value, error)
 
 
-def start(
+def start(  # noqa: PLR0913 - the last two are for tests and for the engine
     function: Function,
     kwargs: Mapping[str, Any],
     on_end: OnEnd,
@@ -69,15 +69,17 @@ def start(
     clock: Clock,
     grace: float,
     threads: Threads = THREADS,
+    context: Context | None = None,
 ) -> Flight:
     """Begin a call in the running event loop; `on_end` is told its outcome, once. `timeout`, `grace` are in seconds.
 
     The error is CallTimeout when it took too long (also when it returned late), CancelledError after `cancel`, else
     what the function raised, SystemExit included. Once it has ended, nothing of it is heard any more.
     """
+    variables = copy_context() if context is None else context.copy()
     if is_async:
-        return _AsyncFlight(function, kwargs, on_end, timeout, clock, grace)
-    return _ThreadFlight(function, kwargs, on_end, timeout, clock, threads)
+        return _AsyncFlight(function, kwargs, on_end, timeout, clock, grace, variables)
+    return _ThreadFlight(function, kwargs, on_end, timeout, clock, threads, variables)
 
 
 async def call(
@@ -145,13 +147,14 @@ class _AsyncFlight(Flight):
         timeout: float | None,
         clock: Clock,
         grace: float,
+        variables: Context,
     ) -> None:
         super().__init__(on_end, timeout, clock)
         self._grace = grace
         self._began: float | None = None
         self._stopping = False
         self._cancelled = False
-        self._task = asyncio.get_running_loop().create_task(self._run(function, kwargs))
+        self._task = asyncio.get_running_loop().create_task(self._run(function, kwargs), context=variables)
 
     async def _run(self, function: Function, kwargs: Mapping[str, Any]) -> None:
         self._began = self._clock.monotonic()
@@ -227,12 +230,13 @@ class _ThreadFlight(Flight):
         timeout: float | None,
         clock: Clock,
         threads: Threads,
+        variables: Context,
     ) -> None:
         super().__init__(on_end, timeout, clock)
         self._loop = asyncio.get_running_loop()
         self._began = clock.monotonic()
         try:
-            threads.submit(partial(copy_context().run, self._work, function, kwargs))
+            threads.submit(partial(variables.run, self._work, function, kwargs))
         except RuntimeError as error:  # the system gives no more threads: this call fails, and nothing else
             self._loop.call_soon(self._landed, None, error, self._began)
         if timeout is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -319,3 +320,32 @@ def test_a_skill_that_is_gone_at_its_turn_fails_its_task_and_not_the_engine(tmp_
     )
     assert statuses(result) == {"a": "SUCCEEDED", "b": "optional"}
     assert "no skill 'work'" in (result.tasks["b"].error or {})["message"]
+
+
+def test_context_variables_of_one_skill_do_not_reach_the_next() -> None:
+    whose: ContextVar[str] = ContextVar("whose", default="nobody's")
+    seen: list[str] = []
+
+    async def mark(name: str) -> None:
+        seen.append(whose.get())
+        whose.set(name)
+
+    def mark_in_thread(name: str) -> None:
+        seen.append(whose.get())
+        whose.set(name)
+
+    tasks = [
+        {"id": "a", "skill": "mark", "parameters": {"name": "a"}},
+        {"id": "b", "skill": "mark", "parameters": {"name": "b"}, "dependencies": ["a"]},
+        {"id": "c", "skill": "mark_in_thread", "parameters": {"name": "c"}, "dependencies": ["b"]},
+        {"id": "d", "skill": "mark", "parameters": {"name": "d"}, "dependencies": ["c"]},
+    ]
+    made = basic({"mark": mark, "mark_in_thread": mark_in_thread})
+
+    async def main() -> None:
+        whose.set("the caller's")
+        await made.engine.run(plan_of(*tasks))
+        assert whose.get() == "the caller's"
+
+    drive(main())
+    assert seen == ["the caller's"] * 4

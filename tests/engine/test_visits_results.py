@@ -117,7 +117,7 @@ def test_the_data_of_a_task_is_a_copy_of_what_was_returned() -> None:
 
 
 @pytest.mark.parametrize(("limit", "fits"), [(1002, True), (1001, False)])
-def test_a_result_over_the_limit_fails_with_the_hint_to_write_a_file(limit: int, fits: bool) -> None:
+def test_a_result_of_exactly_the_limit_fits_and_one_byte_more_does_not(limit: int, fits: bool) -> None:
     async def big() -> str:
         return "x" * 1000
 
