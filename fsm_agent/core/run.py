@@ -302,7 +302,7 @@ class Run(RunState):
     def _jump(self, place: int, target: int, status: Status) -> None:
         self.schedule.jump(place, target, status)
         if self.approvals.open or self._approved or self.to_ask:
-            self._withdraw(self.schedule.reset)
+            self._withdraw(set(self.schedule.reset))
         self.schedule.reset.clear()
 
     def _withdraw(self, reset: set[int]) -> None:

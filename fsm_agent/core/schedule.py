@@ -47,7 +47,7 @@ class Schedule:
     def __init__(self, graph: Graph, turns: Turns) -> None:
         self.graph = graph
         self.turns = turns
-        self.reset: set[int] = set()
+        self.reset: list[int] = []
         """Tasks that a jump has reset since this was last looked at: what people said about them does not count."""
         self.nodes = [Node(*counts) for counts in graph.counts]
         self.unsettled = len(self.nodes)
@@ -286,7 +286,7 @@ class Schedule:
             node.forget()
             self._set(node, "PENDING")
         self._touched -= touched
-        self.reset |= touched
+        self.reset.extend(touched)
         for hold in self._holds:
             running |= hold.running & members
         self.nodes[target].forced = True

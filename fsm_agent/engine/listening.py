@@ -22,7 +22,7 @@ class Listeners:
         self._listeners = list(listeners)
         self.any = bool(self._listeners)
         """Whether there is anyone to tell."""
-        self._waiting: list[Event] = []
+        self._waiting: list[Event] | None = None
         self._telling = False
 
     def add(self, listener: Listener) -> None:
@@ -32,6 +32,8 @@ class Listeners:
 
     def tell(self, event: Event) -> None:
         """Tell all of them. What a listener itself makes happen is told after this event."""
+        if self._waiting is None:
+            self._waiting = []
         self._waiting.append(event)
         if self._telling:
             return
