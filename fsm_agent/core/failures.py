@@ -8,7 +8,7 @@ from typing import Literal
 from fsm_agent.core.events import TaskError
 from fsm_agent.core.schedule import Schedule
 from fsm_agent.plan.compiled import CompiledPlan
-from fsm_agent.plan.graph import NONE
+from fsm_agent.plan.graph import NONE, in_turn
 from fsm_agent.plan.model import Recovery
 from fsm_agent.plan.walks import reach
 
@@ -92,7 +92,7 @@ class Failures:
             return [], []
         follows = [self._forward(node.place) for node in nodes]
         below = reach((after for node in nodes if node.visits for after in follows[node.place]), follows)
-        chosen: list[int] = []
+        chosen: set[int] = set()
         cannot: list[str] = []
         for place in graph.finalizers:
             if nodes[place].status != "PENDING" or place not in below or not self._counts_as_active(place):
@@ -101,8 +101,8 @@ class Failures:
             if compiled.needs_approval or nodes[place].visits >= compiled.task.max_visits:
                 cannot.append(graph.ids[place])
             else:
-                chosen.append(place)
-        return chosen, cannot
+                chosen.add(place)
+        return in_turn(graph, chosen), cannot
 
     def _counts_as_active(self, place: int) -> bool:
         sources = self._graph.branch_sources[place]

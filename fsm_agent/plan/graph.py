@@ -315,27 +315,29 @@ def _finalizers(graph: Graph) -> tuple[int, ...]:
             after.append(graph.on_success[place])
         if all(target in chosen for target in after):
             chosen.add(place)
-    return tuple(_in_turn(graph, chosen))
+    return tuple(in_turn(graph, chosen))
 
 
-def _in_turn(graph: Graph, chosen: set[int]) -> list[int]:
-    """The plan's order, but a finalizer comes after those that it depends on."""
-    waiting = {
-        place: {source for source in (*graph.dependencies[place], *graph.soft[place]) if source in chosen}
-        for place in chosen
-    }
-    followers: dict[int, list[int]] = {}
-    for place, sources in waiting.items():
-        for source in sources:
-            followers.setdefault(source, []).append(place)
-    free = [place for place, sources in waiting.items() if not sources]
+def in_turn(graph: Graph, chosen: set[int]) -> list[int]:
+    """The plan's order of the chosen tasks, but one comes after those among them that it depends on, directly or not.
+
+    Tasks that are not chosen are passed through as if they took no time.
+    """
+    waits = [len(graph.dependencies[place]) + len(graph.soft[place]) for place in range(len(graph.ids))]
+    passed = [place for place, count in enumerate(waits) if not count and place not in chosen]
+    free = [place for place, count in enumerate(waits) if not count and place in chosen]
     heapify(free)
-    turn = []
-    while free:
-        place = heappop(free)
-        turn.append(place)
-        for follower in followers.get(place, ()):
-            waiting[follower].discard(place)
-            if not waiting[follower]:
+    turn: list[int] = []
+    while passed or free:
+        place = passed.pop() if passed else heappop(free)
+        if place in chosen:
+            turn.append(place)
+        for follower in (*graph.dependents[place], *graph.soft_dependents[place]):
+            waits[follower] -= 1
+            if waits[follower]:
+                continue
+            if follower in chosen:
                 heappush(free, follower)
+            else:
+                passed.append(follower)
     return turn

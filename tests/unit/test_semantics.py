@@ -99,6 +99,13 @@ def test_seeded_plans_end_as_in_the_reference_interpreter(block: int) -> None:
         assert got == want, f"seed {seed}"
 
 
+@pytest.mark.parametrize("seed", [504, 1423, 33472])
+def test_plans_on_which_the_two_once_differed_end_alike(seed: int) -> None:
+    plan, outcomes = random_plan(random.Random(seed))
+    got, want = both(plan, outcomes)
+    assert got == want
+
+
 @given(raw_plans())
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_the_same_plans_are_refused_for_cycles_and_loops_without_exit(plan: dict[str, Any]) -> None:
