@@ -38,8 +38,8 @@ class Failures:
 
     def jump_target(self, place: int) -> int | None:
         """Where the failed task's `on_failure` jumps back to; None if not, or its visits are used up."""
-        target = self._graph.on_failure[place]
-        if target == NONE or not self._graph.failure_back[place] or self._erred_decision(place):
+        target = self._back_target(place)
+        if target is None:
             return None
         used_up = self._schedule.nodes[target].visits >= self._compiled.tasks[target].task.max_visits
         return None if used_up else target
@@ -48,8 +48,8 @@ class Failures:
         """The failure of a task, and where a jump back was not taken because its target is used up, that as well."""
         node, graph = self._schedule.nodes[place], self._graph
         error = node.error or TaskError("verification", "the decision is false, and no branch is there for that")
-        target = graph.on_failure[place]
-        if target == NONE or not graph.failure_back[place] or self._erred_decision(place):
+        target = self._back_target(place)
+        if target is None:
             return error
         used, most = self._schedule.nodes[target].visits, self._compiled.tasks[target].task.max_visits
         jump = f"it does not jump back to {graph.ids[target]!r}, which has had {used} visits (max_visits: {most})"
@@ -119,6 +119,12 @@ class Failures:
             if target != NONE and not back:
                 after.append(target)
         return after
+
+    def _back_target(self, place: int) -> int | None:
+        """Where the back edge of the task's failure leads, if it has one and the failure takes branches at all."""
+        if not self._graph.failure_back[place] or self._erred_decision(place):
+            return None
+        return self._graph.on_failure[place]
 
     def _erred_decision(self, place: int) -> bool:
         return self._graph.decisions[place] and self._schedule.nodes[place].error is not None

@@ -67,7 +67,7 @@ class Schedule:
     def is_active(self, place: int) -> bool:
         """An entry task, or one that a branch edge or a jump has led to."""
         node = self.nodes[place]
-        return node.forced or node.fired_in > 0 or not self.graph.branch_sources[place]
+        return node.forced or node.fired_in > 0 or not self.graph.is_target(place)
 
     def _set(self, node: Node, status: Status) -> None:
         node.status = status

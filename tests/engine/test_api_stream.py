@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from fsm_agent import Event, RunResult
+from fsm_agent.errors import UsageError
 from tests.engine.support import basic, drive, others_end, plan_of, until
 
 CHAIN = plan_of(*({"id": f"t{n}", "dependencies": [f"t{n - 1}"] if n else []} for n in range(4)))
@@ -204,3 +205,34 @@ def test_a_stream_that_is_just_left_ends_with_its_event_loop_and_without_a_messa
         drive(main())
     assert caplog.messages == []
     assert made.events[-1].type == "run_finished"
+
+
+def test_a_stream_has_one_consumer() -> None:
+    made = basic()
+
+    async def main() -> None:
+        stream = made.engine.stream(plan_of({"id": "a"}))
+        async for _ in stream:
+            with pytest.raises(UsageError, match="one consumer"):
+                aiter(stream)
+
+    drive(main())
+
+
+def test_a_stream_that_is_closed_while_another_task_takes_its_events_cancels_its_run() -> None:
+    made = basic()
+    stream = made.engine.stream(plan_of({"id": "a", "skill": "nap", "parameters": {"s": 1000}}))
+
+    async def main() -> None:
+        async def consume() -> None:
+            async for _ in stream:
+                pass
+
+        consumer = asyncio.create_task(consume())
+        await until(lambda: bool(made.of("task_started")))
+        await stream.aclose()
+        await consumer
+
+    drive(main())
+    assert stream.result is not None
+    assert stream.result.phase == "cancelled"

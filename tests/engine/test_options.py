@@ -170,3 +170,15 @@ def test_the_traceback_of_a_skill_is_in_the_log_at_debug_level(caplog: pytest.Lo
     assert "line" in caplog.text
     assert "KeyError: 'city'" in caplog.text
     assert result.reason["message"] == "KeyError: 'city'"
+
+
+@pytest.mark.parametrize("through", ["result", "context"])
+def test_a_number_too_large_to_write_down_fails_its_task_and_its_handler_runs(through: str) -> None:
+    def huge(context: Any) -> Any:
+        if through == "context":
+            context.set("n", 10**5000)
+        return 10**5000
+
+    tasks = [{"id": "a", "skill": "huge", "on_failure": "b"}, {"id": "b", "skill": "work"}]
+    result = PlannerEngine({"huge": huge, "work": work}).run_sync({"tasks": tasks})
+    assert (result.tasks["a"].error["kind"], result.tasks["b"].status) == ("not_json", "SUCCEEDED")

@@ -124,3 +124,13 @@ def test_a_loop_without_an_exit_around_a_cycle_is_told_with_it() -> None:
         "cycle",
         "no_exit_loop",
     }
+
+
+@pytest.mark.parametrize("letter", ["\u200b", "\u202e", "\u00ad", "\ufeff", "\U000e0041", "\x1b"], ids=ascii)
+def test_an_id_holds_no_letter_that_is_not_seen(letter: str) -> None:
+    found = check_plan({"tasks": [{"id": f"a{letter}b", "skill": "s"}]}).problems
+    assert [(problem.rule, problem.field) for problem in found] == [("bad_value", "tasks[0].id")]
+
+
+def test_an_emoji_of_several_parts_may_be_an_id() -> None:
+    assert check_plan({"tasks": [{"id": "👨\u200d👩\u200d👧", "skill": "s"}]}).problems == ()
