@@ -34,7 +34,15 @@
     │   ├── UnknownRun                  no run of that id
     │   ├── RunExists                   a run of that id is there already
     │   ├── RunNotActive                the run has ended, or nobody drives it
+    │   ├── RunHeld                     another process drives the run
+    │   ├── LeaseLost                   another process has taken the run over
     │   └── DecisionRefused             a decision that fits no waiting approval, or comes second
+    ├── StoreError                  the place where runs are kept
+    │   ├── StoreBusy                   somebody else is writing
+    │   ├── StoreUnavailable            it cannot be opened, read or written: no disk, no connection, no right
+    │   ├── NotAStore                   a file or database of another program, or a damaged one
+    │   ├── StoreTooNew                 written by a newer version of this package
+    │   └── JournalBroken               a run's journal was cut off or changed, or does not fit this program
     ├── NoTemplate                  no plan template fits the goal, or several do
     ├── DiagramError                a picture cannot be drawn here
     └── UsageError                  wrong use of the command line or the API
@@ -46,6 +54,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from typing import Any, ClassVar, Literal
 
 Severity = Literal["error", "warning"]
@@ -436,6 +445,76 @@ class DecisionRefused(RunError):
     """A decision that fits no waiting approval, fits several, or comes second."""
 
     code = "decision_refused"
+
+
+class RunHeld(RunError):
+    """Another process drives the run. `holder` says who, `until` when its lease runs out (seconds since 1970)."""
+
+    code = "run_held"
+
+    def __init__(self, run_id: str, holder: str, until: float) -> None:
+        self.run_id = run_id
+        self.holder = holder
+        self.until = until
+        moment = datetime.fromtimestamp(until, UTC).isoformat(timespec="seconds")
+        super().__init__(
+            f"run {run_id!r} is driven by {holder}, whose lease holds until {moment}",
+            hint="pause or cancel it, or wait: a driver that is gone loses its lease then",
+        )
+
+
+class LeaseLost(RunError):
+    """Another process has taken the run over. This one can write nothing more of it, and has stopped what it ran."""
+
+    code = "lease_lost"
+
+    def __init__(self, run_id: str) -> None:
+        self.run_id = run_id
+        super().__init__(
+            f"run {run_id!r} was taken over by another process", hint="its journal tells how it goes on there"
+        )
+
+
+class StoreError(FsmAgentError):
+    """Something about the place where runs are kept."""
+
+    code = "store"
+
+
+class StoreBusy(StoreError):
+    """Somebody else is writing. Nothing was written."""
+
+    code = "store_busy"
+
+
+class StoreUnavailable(StoreError):
+    """The store cannot be opened, read or written: a full disk, a lost connection, no right to do so."""
+
+    code = "store_unavailable"
+
+
+class NotAStore(StoreError):
+    """A file or a database that another program made, or one that is damaged. Nothing in it was changed."""
+
+    code = "not_a_store"
+
+
+class StoreTooNew(StoreError):
+    """The store was written by a newer version of this package. Nothing in it was changed."""
+
+    code = "store_too_new"
+
+
+class JournalBroken(StoreError):
+    """A run's journal was cut off or changed, or holds what this program cannot read. `seq` is the event's number."""
+
+    code = "journal_broken"
+
+    def __init__(self, run_id: str, why: str, *, seq: int | None = None, hint: str = "") -> None:
+        self.run_id = run_id
+        self.seq = seq
+        at = f" at event {seq}" if seq is not None else ""
+        super().__init__(f"the journal of run {run_id!r} is broken{at}: {why}", hint=hint or "nothing of it was run")
 
 
 class NoTemplate(FsmAgentError):

@@ -79,6 +79,26 @@ class PlanAdopted(Event, frozen=True, gc=False, tag="plan_adopted"):
     secrets: tuple[str, ...] = ()
     author: str = "person"
     reason: str | None = None
+    workers: dict[str, str] = {}
+    """The engine's kinds of workers and their skills, besides the plan's own."""
+    default_skill: str | None = None
+    """The engine's skill for tasks that name nobody."""
+    guarded: tuple[str, ...] = ()
+    """Finalizers that need approval by the risk of their skills: the plan alone does not tell."""
+
+
+class RunTakenUp(Event, frozen=True, gc=False, tag="run_taken_up"):
+    """Somebody drives the run from now on who did not before: after a pause, or after its driver was gone."""
+
+    driver: str
+    why: Literal["resume", "recover", "decide", "cancel", "pause"] = "resume"
+
+
+class RunForked(Event, frozen=True, gc=False, tag="run_forked"):
+    """The run began as a copy of another one's first `upto` events. What that one does is its own matter."""
+
+    source: str
+    upto: int
 
 
 class PlanRejected(Event, frozen=True, gc=False, tag="plan_rejected"):
@@ -104,6 +124,30 @@ class TaskStarted(Event, frozen=True, gc=False, tag="task_started"):
     visit: int
     parameters: dict[str, Any] | None = None
     """As rendered; absent where the approval or the plan holds the very same."""
+    seal: str = ""
+    """A keyed digest of the true parameters, where secrets are left out of the record."""
+
+
+class AttemptStarted(Event, frozen=True, gc=False, tag="attempt_started"):
+    """A further call of a visit is about to be made: a retry, the fallback, or one more after an interruption."""
+
+    task: str
+    visit: int
+    attempt: int
+    fallback: bool = False
+
+
+class TaskInterrupted(Event, frozen=True, gc=False, tag="task_interrupted"):
+    """The process that made a call has died, or lost the run; what the call came to is not known.
+
+    `then`: the call is made `again` (the skill is idempotent), the `fallback` has its turn, or a person is to be
+    asked (`ask`).
+    """
+
+    task: str
+    visit: int
+    attempt: int
+    then: Literal["again", "fallback", "ask"]
 
 
 class AttemptFailed(Event, frozen=True, gc=False, tag="attempt_failed"):
@@ -219,6 +263,17 @@ class ApprovalDecided(Event, frozen=True, gc=False, tag="approval_decided"):
     result: Any = None
 
 
+class DecisionIgnored(Event, frozen=True, gc=False, tag="decision_ignored"):
+    """Somebody decided from afar, and when that arrived there was nothing to decide any more. `message` says why."""
+
+    approval: str
+    decision: Verdict
+    task: str | None = None
+    by: str | None = None
+    why: str | None = None
+    message: str = ""
+
+
 class CriteriaJudged(Event, frozen=True, gc=False, tag="criteria_judged"):
     """At the end: the verdict on each criterion, and the run's output. `error` where one of them erred."""
 
@@ -290,10 +345,14 @@ class RunFinished(Event, frozen=True, gc=False, tag="run_finished"):
 AnyEvent = (
     RunStarted
     | PlanAdopted
+    | RunTakenUp
+    | RunForked
     | PlanRejected
     | PhaseChanged
     | TaskStarted
+    | AttemptStarted
     | AttemptFailed
+    | TaskInterrupted
     | CallAbandoned
     | LoopBlocked
     | TaskEvaluated
@@ -304,6 +363,7 @@ AnyEvent = (
     | ApprovalAsked
     | ApprovalHandedOn
     | ApprovalDecided
+    | DecisionIgnored
     | CriteriaJudged
     | PauseAsked
     | CancelAsked
