@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 
 class StoredEvent(NamedTuple):
-    """One event as it is kept. `body` is the JSON of its own fields, without the four that have columns of their own."""
+    """One event as it is kept. `body` is the JSON of its own fields, without those that are columns here."""
 
     seq: int
     at: float
