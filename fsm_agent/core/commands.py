@@ -21,8 +21,8 @@ class AskAboutPlan(msgspec.Struct, frozen=True, gc=False):
     """A person must agree to the plan."""
 
 
-class AskAboutFailure(msgspec.Struct, frozen=True, gc=False):
-    """A task failed, and its recovery is to ask a person."""
+class AskAboutTask(msgspec.Struct, frozen=True, gc=False):
+    """A person is to say what becomes of a task: it failed, or its call was interrupted."""
 
     place: int
 
@@ -53,4 +53,4 @@ class End(msgspec.Struct, frozen=True, gc=False):
     """The run is over."""
 
 
-Command = Fire | MakePlan | AskAboutPlan | AskAboutFailure | Begin | StopCalls | Judge | Wait | Rest | End
+Command = Fire | MakePlan | AskAboutPlan | AskAboutTask | Begin | StopCalls | Judge | Wait | Rest | End

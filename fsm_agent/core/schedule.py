@@ -38,6 +38,7 @@ class Schedule:
         "_touched",
         "changed",
         "graph",
+        "moved",
         "nodes",
         "reset",
         "turns",
@@ -56,6 +57,8 @@ class Schedule:
         self._touched: set[int] = set()
         self.changed: set[int] | None = None
         """Once somebody wants to know: tasks whose status has changed since that was last looked at."""
+        self.moved: set[int] | None = None
+        """The same for somebody else."""
         self._checks: list[int] = []
         self._stopped = False
 
@@ -73,6 +76,8 @@ class Schedule:
         node.status = status
         if self.changed is not None:
             self.changed.add(node.place)
+        if self.moved is not None:
+            self.moved.add(node.place)
 
     def put_back(self, place: int) -> None:
         """The task waits for nothing any more, and has not run."""
@@ -89,6 +94,13 @@ class Schedule:
         """The task waits for a person, holding nothing."""
         self.turns.drop(place)
         self._set(self.nodes[place], "WAITING_APPROVAL")
+
+    def interrupt(self, place: int) -> None:
+        """A call is under way no more, though its visit is not over: the task waits for a person."""
+        self.turns.release(place)
+        if self._holds:
+            self._release_holds(place)
+        self.wait(place)
 
     def make_ready(self, place: int) -> None:
         """The person agreed: the task is ready again."""

@@ -9,7 +9,7 @@ import msgspec
 
 from fsm_agent.core import events as ev
 from fsm_agent.core.approvals import approval_id
-from fsm_agent.core.commands import AskAboutFailure, Begin, Command, End, Fire, Judge, MakePlan, Rest
+from fsm_agent.core.commands import AskAboutTask, Begin, Command, End, Fire, Judge, MakePlan, Rest
 from fsm_agent.core.decide import decide
 from fsm_agent.core.judging import Outcome, judge
 from fsm_agent.core.names import names_of
@@ -112,7 +112,7 @@ class Simulation:
                 self._adopt()
             case Judge():
                 self._record(judge_criteria(self.run, self._evaluator, self._kept))
-            case AskAboutFailure(place):
+            case AskAboutTask(place):
                 self._ask(place)
             case _:
                 raise AssertionError(f"a simulated run has nothing to wait for: {command}")

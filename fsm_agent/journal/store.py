@@ -10,6 +10,7 @@ All calls block, and may be made from any thread, one at a time. They raise noth
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
 from typing import Protocol
 
 from fsm_agent.journal.owners import Owner
@@ -26,6 +27,14 @@ class Store(Protocol):
     @property
     def is_quick(self) -> bool:
         """Whether a commit is quick enough to be made on the event loop: no network is between."""
+
+    @property
+    def patience(self) -> float:
+        """For how many seconds it is tried again where the store is busy or out of reach."""
+
+    @property
+    def key_file(self) -> Path | None:
+        """Where the key of digests over secrets is kept, if there is a place beside the store."""
 
     def now(self) -> float:
         """The store's time, by which leases run out, in seconds since 1970."""
