@@ -27,6 +27,14 @@ class Store(Protocol):
     def is_quick(self) -> bool:
         """Whether a commit is quick enough to be made on the event loop: no network is between."""
 
+    @property
+    def patience(self) -> float:
+        """For how long others who write are waited for, in seconds.
+
+        All calls do that themselves, but for the `commit` of a quick store: it may be made on an event loop, raises
+        StoreBusy at once, and its caller is to try again for so long.
+        """
+
     def now(self) -> float:
         """The store's time, by which leases run out, in seconds since 1970."""
 
