@@ -7,6 +7,7 @@ that their events are shorter: the array `[trigger, source, dest, guard]`, and o
 from __future__ import annotations
 
 import json
+import struct
 import zlib
 from typing import Any, Final, get_args
 
@@ -37,6 +38,7 @@ _PREFIXES: Final = {kind: len(f'{{"type":"{kind.__struct_config__.tag}"') for ki
 _DECODERS: Final = {str(kind.__struct_config__.tag): msgspec.json.Decoder(kind) for kind in get_args(AnyEvent)}
 _change_decoder: Final = msgspec.json.Decoder(_Change)
 _encoder: Final = msgspec.json.Encoder()
+_place_bytes: Final = struct.Struct("<qd").pack
 
 
 def encode(event: Event) -> StoredEvent:
@@ -69,7 +71,8 @@ def checksum(previous: int, event: StoredEvent) -> int:
 
     It tells that a journal was cut off or edited by hand. It is no signature.
     """
-    return zlib.crc32(f"{event.seq}\n{event.at!r}\n{event.type}\n{event.body}\n".encode(), previous)
+    place = _place_bytes(event.seq, event.at)
+    return zlib.crc32(event.body.encode(), zlib.crc32(place + event.type.encode(), previous))
 
 
 def _body(event: Event, prefix: int) -> str:

@@ -18,6 +18,9 @@ from fsm_agent.journal.statements import queries
 APPLICATION_ID: Final = 0x46534D41
 """By this number, in its header, a file says that it is a store of fsm-agent."""
 
+_CHECKPOINT: Final = 4_000
+"""The log is brought into the file at so many pages (16 MB). That waits for the disk: not too often."""
+
 OLDEST: Final = (3, 38)
 """The oldest SQLite that has the JSON operators of the views."""
 
@@ -160,6 +163,7 @@ class SqliteDatabase:
             self._upgrade(con, steps)
         self._use_wal(con)
         con.execute(f"PRAGMA synchronous = {self._synchronous}")
+        con.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT}")
         con.execute("PRAGMA busy_timeout = 0")
 
     def _version(self, con: sqlite3.Connection) -> int:
