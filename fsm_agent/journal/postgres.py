@@ -238,4 +238,4 @@ def _shown(options: Mapping[str, Any], schema_name: str) -> str:
         user, host, port = known.pop("user", ""), known.pop("host", ""), known.pop("port", "")
         server = f"{quote(user, safe='')}@" * bool(user) + host + f":{port}" * bool(port)
     path = quote(known.pop("dbname", ""), safe="")
-    return f"postgresql://{server}/{path}?{urlencode({**known, 'schema': schema_name})}"
+    return f"postgresql://{server}/{path}?{urlencode({**known, 'schema': schema_name}, quote_via=quote)}"
