@@ -13,6 +13,7 @@ from urllib.parse import unquote
 from fsm_agent.clock import Clock, SystemClock
 from fsm_agent.errors import StoreUnavailable, UsageError
 from fsm_agent.journal.sql_store import SqlStore
+from fsm_agent.journal.store import Store
 from fsm_agent.plan.nearness import did_you_mean, near
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
@@ -21,7 +22,7 @@ _PATIENCE = 5.0
 _SCHEMA = re.compile(r"[^\W\d]\w{0,62}")
 
 
-def open_store(url: str | os.PathLike[str], *, clock: Clock | None = None) -> SqlStore:
+def open_store(url: str | os.PathLike[str], *, clock: Clock | None = None) -> Store:
     """Open the store at a URL; where nothing is there yet, create it.
 
     | | |

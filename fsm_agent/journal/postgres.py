@@ -18,7 +18,10 @@ from fsm_agent.journal import schema
 from fsm_agent.journal.database import Row, Step
 from fsm_agent.journal.statements import queries
 
-_BUSY: Final = (errors.LockNotAvailable, errors.DeadlockDetected, errors.SerializationFailure)
+_BUSY: Final = (
+    errors.LockNotAvailable, errors.DeadlockDetected, errors.SerializationFailure,
+    errors.ForeignKeyViolation,  # somebody has just removed the plan that this run was to use
+)  # fmt: skip
 _FOREIGN: Final = (
     errors.UndefinedTable, errors.UndefinedColumn, errors.UndefinedFunction, errors.InvalidSchemaName,
     errors.IntegrityError, errors.DataCorrupted, errors.IndexCorrupted, errors.RaiseException,
@@ -99,6 +102,9 @@ class PostgresDatabase:
             return False
         except psycopg.Error as error:
             self._fail(error)
+        except BaseException:
+            self._undo()
+            raise
         return True
 
     def transact(self, work: Callable[[], T]) -> T:

@@ -80,9 +80,11 @@ class SqliteDatabase:
         except sqlite3.IntegrityError:
             self._undo()
             return False
-        except sqlite3.Error as error:
+        except BaseException as error:
             self._undo()
-            raise self._translated(error) from error
+            if isinstance(error, sqlite3.Error):
+                raise self._translated(error) from error
+            raise
         return True
 
     def transact(self, work: Callable[[], T]) -> T:

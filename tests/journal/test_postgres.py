@@ -201,6 +201,27 @@ def test_there_is_news_of_a_transaction_that_ends_after_a_later_one(
     assert store.news() != last
 
 
+def test_a_plan_that_is_removed_while_a_new_run_begins_to_use_it_is_there_for_the_run(
+    place: str, opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, remover = opened(place), opened(place)
+    plan = plan_of("d", {"id": "a"})
+    store.bring_in("old", Pen("old").batch(STARTED, plan="d", plans=(plan,)), 1.0)
+    database: Any = store._db
+    change = database.change
+
+    def meanwhile(name: str, *rows: Any) -> int:
+        if name == "use_plan":
+            remover.remove(["old"])
+        changed: int = change(name, *rows)
+        return changed
+
+    monkeypatch.setattr(database, "change", meanwhile)
+    store.create("new", ME, LONG, Pen("new").batch(STARTED, plan="d", plans=(plan,)))
+    assert remover.plan("d") == plan
+    assert [head.run_id for head in remover.heads()] == ["new"]
+
+
 # Schemas ------------------------------------------------------------------------------------------------------------
 
 

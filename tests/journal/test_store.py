@@ -286,6 +286,24 @@ def test_threads_may_share_one_store(store: SqlStore) -> None:
     assert len(store.heads()) == 6
 
 
+def test_a_commit_that_is_interrupted_leaves_nothing_and_the_store_goes_on(store: SqlStore) -> None:
+    pen = Pen()
+    lease = store.create("r", ME, LONG, pen.batch(STARTED))
+    batch = pen.batch(logged(), logged())
+
+    class Interrupted:
+        def __iter__(self) -> Any:
+            raise KeyboardInterrupt
+
+    database: Any = store._db
+    steps = store._steps(lease, batch)
+    with pytest.raises(KeyboardInterrupt):
+        database.write([*steps, ("forget_task", Interrupted())])
+    assert store.head("r").seq == 1
+    store.commit(lease, batch)
+    assert store.events("r") == pen.written
+
+
 def test_a_store_that_was_closed_is_of_no_use(store: SqlStore) -> None:
     lease = store.create("r", ME, LONG, Pen().batch(STARTED))
     store.close()

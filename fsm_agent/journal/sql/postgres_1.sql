@@ -23,8 +23,13 @@ CREATE TABLE run_state (
 
 CREATE INDEX unfinished_run ON run_state (number) WHERE finished = 0;
 
--- Which plans a run has had, so that the last run takes its plans along.
-CREATE TABLE plan_use (digest text NOT NULL, run bigint NOT NULL, PRIMARY KEY (digest, run));
+-- Which plans a run has had, so that the last run takes its plans along. Of two that remove a plan and begin to use it at
+-- once, the later one fails at its end, and tries again.
+CREATE TABLE plan_use (
+    digest text NOT NULL REFERENCES plan DEFERRABLE INITIALLY DEFERRED,
+    run bigint NOT NULL,
+    PRIMARY KEY (digest, run)
+);
 
 CREATE INDEX plan_of_run ON plan_use (run);
 
