@@ -354,7 +354,12 @@ class PlannerEngine:
         lease = await keeper.acquire(run_id)
         try:
             planning = Planning(
-                inputs or {}, None, self._planner, self.check, self._words, stored=self._stored_plans(lenient=bool(wish))
+                inputs or {},
+                None,
+                self._planner,
+                self.check,
+                self._words,
+                stored=self._stored_plans(lenient=bool(wish)),
             )
             loaded = await keeper.load(run_id, planning)
             run = loaded.run

@@ -486,7 +486,8 @@ class MissingSecret(RunError):
         self.names = tuple(names)
         inputs = "input" if len(self.names) == 1 else "inputs"
         super().__init__(
-            f"run {run_id!r} needs its secret {inputs} again: {', '.join(self.names)}; secrets are not stored", hint=ways
+            f"run {run_id!r} needs its secret {inputs} again: {', '.join(self.names)}; secrets are not stored",
+            hint=ways,
         )
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Final
 
 from fsm_agent.core.commands import (
-    AskAboutTask,
     AskAboutPlan,
+    AskAboutTask,
     Begin,
     Command,
     End,

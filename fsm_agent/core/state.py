@@ -27,8 +27,8 @@ class RunState:
     """The state of one run."""
 
     __slots__ = (
-        "_approved", "_cleanup", "_plan_approved", "_plans", "_results", "active_for", "active_since", "approvals", "at",
-        "calls", "cancelled", "cleaning", "cleanup_over", "compiled", "context", "discarded_calls", "ending",
+        "_approved", "_cleanup", "_plan_approved", "_plans", "_results", "active_for", "active_since", "approvals",
+        "at", "calls", "cancelled", "cleaning", "cleanup_over", "compiled", "context", "discarded_calls", "ending",
         "executed", "failures", "grants", "history", "inputs", "interrupted", "is_ending", "judged", "just_settled",
         "max_task_runs", "moved", "passed_guard", "pause_asked", "phase", "plan_digest", "plan_version", "rejection",
         "replan_due", "run_id", "running", "schedule", "secrets", "seq", "started", "to_ask", "total_visits", "trace",

@@ -17,8 +17,8 @@ import msgspec
 
 from fsm_agent.core import events as ev
 from fsm_agent.core.commands import (
-    AskAboutTask,
     AskAboutPlan,
+    AskAboutTask,
     Begin,
     Command,
     Fire,
@@ -67,9 +67,10 @@ class Driver:
     """One run under way."""
 
     __slots__ = (
-        "_acceptor", "_append", "_approver", "_approving", "_busy", "_evaluators", "_fault", "_inbox", "_ledger", "_now",
-        "_planning", "_reacting", "_steps", "_task_infos", "_times", "_visits", "_waiter",
-        "cancel_grace", "clock", "journal", "listeners", "loop", "policies", "random", "run", "secrets", "turns", "variables",
+        "_acceptor", "_append", "_approver", "_approving", "_busy", "_evaluators", "_fault", "_inbox", "_ledger",
+        "_now", "_planning", "_reacting", "_steps", "_task_infos", "_times", "_visits", "_waiter",
+        "cancel_grace", "clock", "journal", "listeners", "loop", "policies", "random", "run", "secrets", "turns",
+        "variables",
     )  # fmt: skip
 
     def __init__(

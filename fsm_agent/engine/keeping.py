@@ -19,13 +19,13 @@ from fsm_agent.core.run import Run
 from fsm_agent.engine.attending import Attendant
 from fsm_agent.engine.keys import DigestKey
 from fsm_agent.errors import DecisionRefused, FsmAgentError, RunHeld, RunNotActive
-from fsm_agent.jsonable import encode, to_plain
 from fsm_agent.journal.loading import Loaded, PlanReader, StoredPlans, load
 from fsm_agent.journal.opening import open_store
 from fsm_agent.journal.owners import Owner, is_gone, this_process
 from fsm_agent.journal.records import Lease, Request, RunHead
 from fsm_agent.journal.store import Store
 from fsm_agent.journal.writer import StoredJournal
+from fsm_agent.jsonable import encode, to_plain
 
 T = TypeVar("T")
 
@@ -49,9 +49,7 @@ class Keeper:
         """Make a call of the store."""
         if self.executor is None:
             return call(*arguments, **options)
-        return await asyncio.get_running_loop().run_in_executor(
-            self.executor, lambda: call(*arguments, **options)
-        )
+        return await asyncio.get_running_loop().run_in_executor(self.executor, lambda: call(*arguments, **options))
 
     def journal(self, run: Run, lease: Lease | None = None, checksum: int = 0) -> StoredJournal:
         """The journal of a run that is driven from now on."""

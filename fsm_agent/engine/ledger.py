@@ -166,5 +166,3 @@ class Ledger:
         for timer in (self._waiting, self._lazy):
             if timer is not None:
                 timer.cancel()
-
-

@@ -41,7 +41,7 @@ class Planning:
     planner: Planner | None = None
     check: Callable[[Any], Prepared] | None = None
     """Checks what a planner proposes. Raises InvalidPlan."""
-    catalog: Catalog = Catalog()
+    catalog: Catalog = field(default_factory=Catalog)
     """What the engine knows besides the plan: kinds of workers, and the skill for tasks that name nobody."""
     library: dict[str, CompiledPlan] = field(default_factory=dict)
     """The compiled plans of this run, by digest."""

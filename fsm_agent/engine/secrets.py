@@ -78,9 +78,7 @@ def given_again(
     known = {name: value for name, value in run.inputs.items() if name in plan.inputs}
     again = [name for name in given if name in known]
     if again:
-        raise UsageError(
-            f"input {again[0]!r} was given when the run began", hint="only secret inputs are given again"
-        )
+        raise UsageError(f"input {again[0]!r} was given when the run began", hint="only secret inputs are given again")
     values, problems = check_inputs(plan, {**known, **with_secrets(plan, given, resolver)})
     missing = [problem for problem in problems if problem.rule == "missing_input"]
     if missing and not lenient:

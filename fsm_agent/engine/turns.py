@@ -226,9 +226,7 @@ def again(run: Run, place: int) -> AttemptStarted:
     """One more call of a visit that is under way. A fallback is no attempt of its own."""
     call = run.calls[place]
     attempt = call.attempts if call.fallback else call.attempts + 1
-    return AttemptStarted(
-        task=run.compiled.graph.ids[place], visit=call.visit, attempt=attempt, fallback=call.fallback
-    )
+    return AttemptStarted(task=run.compiled.graph.ids[place], visit=call.visit, attempt=attempt, fallback=call.fallback)
 
 
 def filter_event(task: str, visit: int, note: FilterNote, secrets: Secrets) -> FilterApplied:

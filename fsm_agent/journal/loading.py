@@ -15,10 +15,10 @@ import msgspec
 from fsm_agent.core.events import SCHEMA_VERSION, Event, PlanAdopted, RunStarted
 from fsm_agent.core.run import Run
 from fsm_agent.errors import FsmAgentError, InvalidPlan, JournalBroken, StoreTooNew, UsageError
-from fsm_agent.jsonable import encode
 from fsm_agent.journal.codec import checksum, decode
 from fsm_agent.journal.records import RunHead, StoredEvent, StoredPlan
 from fsm_agent.journal.store import Store
+from fsm_agent.jsonable import encode
 from fsm_agent.plan.catalog import Catalog, SkillSpec
 from fsm_agent.plan.compiled import CompiledPlan
 from fsm_agent.plan.loader import check_plan

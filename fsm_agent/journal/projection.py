@@ -48,9 +48,7 @@ class Projection:
                 continue
             marks = self._marks.get(place, _NO_MARKS)
             rows.append(
-                TaskRow(
-                    place, ids[place], node.status, node.reason, node.visits, node.attempts, node.retried, *marks
-                )
+                TaskRow(place, ids[place], node.status, node.reason, node.visits, node.attempts, node.retried, *marks)
             )
         return tuple(rows)
 

@@ -7,16 +7,16 @@ from collections.abc import Callable, Sequence
 from fsm_agent.core.events import Event, PlanAdopted
 from fsm_agent.core.run import Run
 from fsm_agent.errors import StoreError
-from fsm_agent.jsonable import encode
 from fsm_agent.journal import codec
 from fsm_agent.journal.owners import Owner
 from fsm_agent.journal.projection import Projection
 from fsm_agent.journal.records import Batch, Lease, StoredEvent, StoredPlan
 from fsm_agent.journal.store import Store
+from fsm_agent.jsonable import encode
 
 
 class StoredJournal:
-    """Writes what happens in one run. Commits are blocking calls; what could not be written is kept for the next one."""
+    """Writes what happens in one run. Commits block; what could not be written is kept for the next one."""
 
     durable = True
 
