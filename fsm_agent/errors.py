@@ -36,6 +36,7 @@
     │   ├── RunNotActive                the run has ended, or nobody drives it
     │   ├── RunHeld                     another process drives the run
     │   ├── LeaseLost                   another process has taken the run over
+    │   ├── UnknownTask                 the run has no task of that id
     │   └── DecisionRefused             a decision that fits no waiting approval, or comes second
     ├── StoreError                  the place where runs are kept
     │   ├── StoreBusy                   somebody else is writing
@@ -473,6 +474,16 @@ class LeaseLost(RunError):
         super().__init__(
             f"run {run_id!r} was taken over by another process", hint="its journal tells how it goes on there"
         )
+
+
+class UnknownTask(RunError):
+    """The run's plan has no task of that id, or the run has no plan yet. `suggestions` are up to two near ids."""
+
+    code = "unknown_task"
+
+    def __init__(self, message: str, *, suggestions: Sequence[str] = (), hint: str = "") -> None:
+        self.suggestions = tuple(suggestions)
+        super().__init__(message, hint=hint)
 
 
 class StoreError(FsmAgentError):
