@@ -41,7 +41,7 @@ def explain(events: Sequence[ev.Event], fold: Fold, task: str, *, redactor: Reda
     case = Case(events, fold, task, redactor or Redactor())
     status = "PENDING" if case.node.status == "READY" and case.now.final else case.node.status
     told = _told(case, status)
-    summary = f"{task!r} is {_standing(status, case.node.reason)}: {told.summary}."
+    summary = one_line(f"{task!r} is {_standing(status, case.node.reason)}: {told.summary}.")
     return Explanation(task, status, case.node.reason, summary, tuple(told.facts))
 
 
@@ -82,7 +82,7 @@ def _succeeded(case: Case, turn: Telling) -> Telling:
         return Telling(f"it was declared done{case.by(last.by, last.why)}")
     read = _read(turn)
     if case.compiled.is_decision:
-        return Telling(f"{turn.summary}{read}, and its verification was true")
+        return Telling(f"{turn.summary}{read}")
     how = "by its fallback" if node.fallback_used else f"visit {node.visits}"
     unverified = ", not verified" if node.verified is False else ""
     attempts = counted(_attempts(case), "attempt")
@@ -97,10 +97,8 @@ def _attempts(case: Case) -> int:
 
 def _read(turn: Telling) -> str:
     """What the task's expression read at its turn, to be put behind the reason for that."""
-    fact = next((fact for fact in turn.facts if fact.kind in ("condition", "decision")), None)
-    if fact is None:
-        return ""
-    return f", {fact.text}{_where(fact)}"
+    fact = next((fact for fact in reversed(turn.facts) if fact.kind in ("condition", "decision")), None)
+    return f", {fact.text}{_where(fact)}" if fact is not None else ""
 
 
 def _where(fact: Fact) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 from fsm_agent.core.events import Event, TaskError
 from fsm_agent.core.nodes import Node
@@ -19,9 +19,13 @@ from fsm_agent.views.explaining.causes import settled_at
 from fsm_agent.views.explaining.facts import MOST_LISTED, Fact
 from fsm_agent.views.explaining.history import History, Jump
 from fsm_agent.views.explaining.values import values_of
+from fsm_agent.views.text import clip, one_line
 
 Fold = Callable[[int], Run]
 """Gives the run as it was after the event of that number; 0 is before the first."""
+
+_MOST_SAID: Final = 500
+"""So many columns of what somebody said are told."""
 
 
 class Case:
@@ -56,8 +60,8 @@ class Case:
         return self._folded[seq - 1]
 
     def said(self, text: str | None) -> str:
-        """What people, plans and skills have said, without secrets."""
-        return self.redactor.text(text) if text else ""
+        """What people, plans and skills have said: without secrets, on one line, harmless to a terminal, not long."""
+        return clip(one_line(self.redactor.text(text)), _MOST_SAID) if text else ""
 
     def error(self, error: TaskError | Mapping[str, Any]) -> str:
         """An error in words: its kind, its type and its message."""

@@ -28,11 +28,11 @@ def how_it_ended(case: Case) -> Fact:
     seq = ended.seq if ended is not None else (run.history[-1].seq if run.history else None)
     reason = verdict_of(run).reason
     if reason is not None:
-        of = f" (task {reason['task']!r})" if reason["task"] else ""
-        text = f"the run ended as {run.phase}, {case.error(reason)}{of}"
+        of = f" by task {reason['task']!r}" if reason["task"] else ""
+        text = f"the run ended as {run.phase}{of} ({case.error(reason)})"
     elif run.ending is not None:
-        of = f" (task {run.ending.task!r})" if run.ending.task else ""
-        text = f"the run is ending, {run.ending.error_kind}: {case.said(run.ending.message)}{of}"
+        of = f" by task {run.ending.task!r}" if run.ending.task else ""
+        text = f"the run is ending{of} ({run.ending.error_kind}: {case.said(run.ending.message)})"
     elif run.cancelled is not None:
         text = f"the run is ending, cancelled{case.by(run.cancelled.by, run.cancelled.why)}"
     else:

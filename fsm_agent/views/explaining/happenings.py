@@ -126,11 +126,13 @@ def _changed(_: Case, event: ev.ContextChanged) -> _Told:
 
 def _filtered(case: Case, event: ev.FilterApplied) -> _Told:
     what = "its parameters" if event.when == "before" else "its result"
-    return "filter", f"filter {event.filter} {event.what} {what}" + (f": {case.said(event.why)}" if event.why else "")
+    return "filter", f"filter {case.said(event.filter)} {event.what} {what}" + (
+        f": {case.said(event.why)}" if event.why else ""
+    )
 
 
-def _taken_up(_: Case, event: ev.RunTakenUp) -> _Told:
-    return "driver", f"the run was taken up by {event.driver} ({event.why})"
+def _taken_up(case: Case, event: ev.RunTakenUp) -> _Told:
+    return "driver", f"the run was taken up by {case.said(event.driver)} ({event.why})"
 
 
 _TELLERS: Final[dict[type[ev.Event], Callable[[Case, Any], _Told]]] = {

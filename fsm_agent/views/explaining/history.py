@@ -79,7 +79,8 @@ class History:
         self._settled: dict[str, list[int]] = {}
         self._visits: dict[str, int] = {}
         self._jumpers = _jumpers_over(graph, graph.index[task]) if graph.jumpers else frozenset()
-        self._rounds = 1
+        self.rounds = 1
+        """One more than there were jumps that reset the task, or would have if it had run."""
         for event in events:
             self._take(event)
 
@@ -172,9 +173,10 @@ class History:
     def _jump(self, event: ev.Event, source: int, target: int, status: str) -> None:
         if (source, target) not in self._jumpers:
             return
-        self._rounds += 1
-        self.jump = Jump(event.seq, source, target, status, self._rounds)
+        self.rounds += 1
         turn = self.last
+        if turn is not None or self._compiled.graph.ids[target] == self._task:
+            self.jump = Jump(event.seq, source, target, status, self.rounds)  # else it only made it wait longer
         if turn is not None and turn.started is None:
             turn.closed = True  # what was asked about it is withdrawn
 

@@ -26,7 +26,7 @@ _RULES: Final[dict[JoinRule, str]] = {
 def origin(case: Case, run: Run, jump: Jump | None) -> Telling:
     """Why the task had its turn, in the run as it was just before."""
     if case.history.ended is not None and run.seq >= case.history.ended.seq:
-        text = "the run was ending, and this is a clean-up task: it still has its turn"
+        text = "the run was ending, and this is a clean-up task: it has its turn however its dependencies stand"
         facts = [Fact("ending", text, case.history.ended.seq), *dependencies(case, run)]
         return Telling("it was due as clean-up of a run that was ending", facts)
     active = activity(case, run, jump)

@@ -16,6 +16,7 @@ from fsm_agent.views.explaining.happenings import tell
 from fsm_agent.views.explaining.history import Turn
 from fsm_agent.views.explaining.origins import origin
 from fsm_agent.views.explaining.values import brief
+from fsm_agent.views.text import one_line
 
 _FIRST, _LAST = 10, 20
 """Of what happened in one turn, so many facts are told from its beginning and from its end."""
@@ -83,7 +84,7 @@ def _condition(case: Case, turn: Turn, before: Run) -> list[Fact]:
     else:
         verdict = "was not false" if isinstance(opening, ev.VisitRefused) else "was true"
     values = case.read(expression, names_of(before, expression))
-    return [Fact("condition", f"its condition `{expression.text}` {verdict}", opening.seq, values)]
+    return [Fact("condition", f"its condition `{one_line(expression.text)}` {verdict}", opening.seq, values)]
 
 
 def _decision(case: Case, event: ev.TaskEvaluated, before: Run) -> list[Fact]:
@@ -96,7 +97,12 @@ def _decision(case: Case, event: ev.TaskEvaluated, before: Run) -> list[Fact]:
         verdict = f"could not be evaluated: {case.said(erred)}"
     values = case.read(expression, names_of(before, expression))
     return [
-        Fact("decision", f"it is a decision, and its verification `{expression.text}` {verdict}", event.seq, values)
+        Fact(
+            "decision",
+            f"it is a decision, and its verification `{one_line(expression.text)}` {verdict}",
+            event.seq,
+            values,
+        )
     ]
 
 
@@ -125,7 +131,7 @@ def _verification(case: Case, turn: Turn, event: ev.TaskEvaluated) -> list[Fact]
     else:
         return []
     values = _read_by_visit(case, turn, event, expression)
-    return [Fact("verification", f"its verification `{expression.text}` {verdict}", event.seq, values)]
+    return [Fact("verification", f"its verification `{one_line(expression.text)}` {verdict}", event.seq, values)]
 
 
 def _read_by_visit(case: Case, turn: Turn, event: ev.TaskEvaluated, expression: Expression) -> Mapping[str, Any]:
