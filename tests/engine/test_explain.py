@@ -358,3 +358,14 @@ def test_an_explanation_is_a_function_of_the_events() -> None:
     made = bumping()
     made.run(LOOP)
     assert explained(made, LOOP, "judge") == explained(made, LOOP, "judge")
+
+
+def test_of_very_many_parameters_only_the_first_ones_are_told() -> None:
+    @skill(idempotent=False)
+    async def many(**words: int) -> None: ...
+
+    made = basic({"many": many})
+    plan = plan_of({"id": "a", "skill": "many", "parameters": {f"p{n}": n for n in range(50)}})
+    made.run(plan)
+    began = next(fact for fact in explained(made, plan, "a").facts if fact.text.startswith("visit 1 began"))
+    assert (began.text, len(began.values)) == ("visit 1 began (… and 30 more parameters)", 20)

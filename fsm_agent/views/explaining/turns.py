@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import islice
 from typing import Any, Final
 
 from fsm_agent.core import events as ev
@@ -15,7 +14,7 @@ from fsm_agent.views.explaining.facts import Fact, Telling, bounded
 from fsm_agent.views.explaining.happenings import tell
 from fsm_agent.views.explaining.history import Turn
 from fsm_agent.views.explaining.origins import origin
-from fsm_agent.views.explaining.values import brief
+from fsm_agent.views.explaining.values import parameters_of
 from fsm_agent.views.text import one_line
 
 _FIRST, _LAST = 10, 20
@@ -23,8 +22,6 @@ _FIRST, _LAST = 10, 20
 
 _EARLIER: Final = 5
 """So many turns are told in short."""
-
-_MOST_PARAMETERS: Final = 20
 
 
 def in_short(case: Case, turns: Sequence[Turn]) -> list[Fact]:
@@ -151,7 +148,7 @@ def _with_parameters(case: Case, turn: Turn, event: ev.TaskStarted) -> Fact:
     if parameters is None:
         asked = [each for each in turn.events if isinstance(each, ev.ApprovalAsked) and each.seq < event.seq]
         parameters = asked[-1].parameters if asked else case.compiled.task.parameters
-    named = {f"parameters.{key}": brief(value) for key, value in islice((parameters or {}).items(), _MOST_PARAMETERS)}
+    named = parameters_of(parameters)
     left = len(parameters or {}) - len(named)
     more = f" (… and {left:,} more parameters)" if left > 0 else ""
     return Fact("visit", f"visit {event.visit} began{more}", event.seq, case.values(named))

@@ -6,6 +6,7 @@ import ast
 import json
 import re
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any, Final
 
 from fsm_agent.plan.expressions import Expression
@@ -16,6 +17,7 @@ NOT_SET: Final = "(not set)"
 MOST_CHARACTERS: Final = 200
 """A value whose JSON is longer than this is shown as the beginning of that."""
 
+_MOST_PARAMETERS: Final = 20
 _PLAIN_NAME: Final = re.compile(r"[^\W\d]\w*")
 
 _Path = tuple[str, tuple[Any, ...]]
@@ -53,6 +55,12 @@ def brief(value: Any) -> Any:
         if len(text) > MOST_CHARACTERS:
             return text[:MOST_CHARACTERS] + "…"
     return value
+
+
+def parameters_of(parameters: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The parameters of a call under their names; of very many only the first ones."""
+    given = parameters or {}
+    return {f"parameters.{key}": brief(value) for key, value in islice(given.items(), _MOST_PARAMETERS)}
 
 
 def in_words(values: Mapping[str, Any]) -> Iterator[str]:

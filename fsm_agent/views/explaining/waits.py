@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import islice
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
 from fsm_agent.core import events as ev
 from fsm_agent.core.approvals import ALLOWED
@@ -13,7 +12,7 @@ from fsm_agent.plan.graph import NONE
 from fsm_agent.views.explaining.case import Case, moment
 from fsm_agent.views.explaining.facts import MOST_LISTED, Fact, Telling, counted, listed
 from fsm_agent.views.explaining.origins import activity, edges_into
-from fsm_agent.views.explaining.values import brief
+from fsm_agent.views.explaining.values import parameters_of
 from fsm_agent.views.explaining.walks import above
 
 _VERBS: Final[dict[ev.Verdict, str]] = {"approved": "approve", "rejected": "reject"}
@@ -230,8 +229,6 @@ def approval(case: Case) -> Telling:
     who = "the approver of the process that drives the run" if asks_approver else "a person"
     until = f", until {moment(asked.expires_at)}" if asked.expires_at is not None else ""
     text = f"it waits for {who} since {moment(asked.at)}{until}: {' | '.join(words)} ({asked.kind}, {asked.approval})"
-    values: Mapping[str, Any] = {
-        f"parameters.{key}": brief(value) for key, value in islice((asked.parameters or {}).items(), 20)
-    }
+    values = case.values(parameters_of(asked.parameters))
     failed = [Fact("failure", case.error(asked.error), asked.seq)] if asked.error is not None else []
-    return Telling(text, [*failed, Fact("wait", text, asked.seq, case.values(values))])
+    return Telling(text, [*failed, Fact("wait", text, asked.seq, values)])
