@@ -37,6 +37,7 @@
     │   ├── RunHeld                     another process drives the run
     │   ├── LeaseLost                   another process has taken the run over
     │   ├── MissingSecret               a run cannot go on before its secret inputs are given again
+    │   ├── UnknownTask                 the run has no task of that id
     │   └── DecisionRefused             a decision that fits no waiting approval, or comes second
     ├── StoreError                  the place where runs are kept
     │   ├── StoreBusy                   somebody else is writing
@@ -489,6 +490,14 @@ class MissingSecret(RunError):
             f"run {run_id!r} needs its secret {inputs} again: {', '.join(self.names)}; secrets are not stored",
             hint=ways,
         )
+class UnknownTask(RunError):
+    """The run's plan has no task of that id, or the run has no plan yet. `suggestions` are up to two near ids."""
+
+    code = "unknown_task"
+
+    def __init__(self, message: str, *, suggestions: Sequence[str] = (), hint: str = "") -> None:
+        self.suggestions = tuple(suggestions)
+        super().__init__(message, hint=hint)
 
 
 class StoreError(FsmAgentError):

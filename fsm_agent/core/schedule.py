@@ -282,6 +282,10 @@ class Schedule:
                 return True
         return False
 
+    def held_by(self, place: int) -> list[int]:
+        """The tasks that a jump has reset while they ran, and for whose end this one of its tasks waits."""
+        return sorted({each for hold in self._holds if place in hold.members for each in hold.running})
+
     # Jumps ----------------------------------------------------------------------------------------------------------
 
     def _reset(self, target: int) -> None:
