@@ -490,6 +490,8 @@ class MissingSecret(RunError):
             f"run {run_id!r} needs its secret {inputs} again: {', '.join(self.names)}; secrets are not stored",
             hint=ways,
         )
+
+
 class UnknownTask(RunError):
     """The run's plan has no task of that id, or the run has no plan yet. `suggestions` are up to two near ids."""
 
