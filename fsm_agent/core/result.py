@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from fsm_agent.core.rollback import reports
 from fsm_agent.jsonable import copy_plain
 
 if TYPE_CHECKING:
@@ -69,6 +70,8 @@ class RunResult(msgspec.Struct, frozen=True):
     coverage: float
     invalid_actions: float
     elapsed_s: float
+    rollbacks: list[dict[str, Any]] = []
+    """What was rolled back: the task that failed, where to, what was compensated, and which writes were undone."""
     not_run_finalizers: list[str] = []
     """Clean-up tasks that were left out: they need approval, or their visits are used up."""
 
@@ -109,6 +112,7 @@ def result_of(run: Run, *, resumable: bool = False, elapsed: float = 0.0) -> Run
         coverage=_coverage(run) if has_plan else 1.0,
         invalid_actions=_invalid_actions(run) if has_plan else 0.0,
         elapsed_s=elapsed,
+        rollbacks=reports(run),
         not_run_finalizers=list(run.unrun_finalizers),
     )
 

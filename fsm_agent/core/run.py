@@ -6,10 +6,11 @@ gives the run as it was; the same events through the same machine.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from typing import Any
 
 from fsm_agent.core import events as ev
+from fsm_agent.core import rollback
 from fsm_agent.core.context import SharedContext
 from fsm_agent.core.failures import Ending, Failures
 from fsm_agent.core.machine import fire
@@ -46,7 +47,9 @@ class Run(RunState):
         turns = Turns(compiled.graph, most or plan.limits.max_parallel)
         self.running = turns.running
         self.schedule = Schedule(compiled.graph, turns)
-        self.context = SharedContext({**event.inputs, **copy_plain(plan.context)}, plan.merge)
+        values = {**event.inputs, **copy_plain(plan.context)}
+        self.context = SharedContext(values, plan.merge, undoable=compiled.has_rollback)
+        self.rollbacks = rollback.Rollbacks(compiled) if compiled.has_rollback else None
         self.failures = Failures(compiled, self.schedule)
         self.schedule.begin()
 
@@ -87,7 +90,10 @@ class Run(RunState):
         self._count_visit(self.schedule.nodes[place], event.visit)
         self.schedule.start(place)
         self.context.open_view(place)
-        self._approved.pop(place, None)
+        approved = self._approved.pop(place, None)
+        if self.rollbacks is not None:
+            known = approved.parameters if event.parameters is None and approved is not None else event.parameters
+            self.rollbacks.started(place, known)
         if self.is_ending:
             self.cleaning = place
 
@@ -137,11 +143,15 @@ class Run(RunState):
         place = self.compiled.graph.index[event.task]
         self._end_visit(self.schedule.nodes[place], event.visit, event.attempts, event.retried)
         self.discarded_calls += event.attempts - event.retried
+        if self.rollbacks is not None:
+            self.rollbacks.discarded(place, event)
         self.just_settled = True
 
     def _approval_asked(self, event: ev.ApprovalAsked) -> None:
         self.approvals.ask(event)
-        if event.task is not None:
+        if event.kind == "compensation":
+            rollback.asked(self)
+        elif event.task is not None:
             place = self.compiled.graph.index[event.task]
             self.schedule.wait(place)
             if event.kind == "failed":
@@ -154,6 +164,9 @@ class Run(RunState):
         asked = self.approvals.decide(event)
         if asked.kind == "plan":
             self._plan_decided(event)
+            return
+        if asked.kind == "compensation":
+            rollback.decided(self, event)
             return
         if asked.task is None:
             return
@@ -235,6 +248,8 @@ class Run(RunState):
             self.context.close_view(node.place)
 
     def _succeed(self, place: int) -> None:
+        if self.rollbacks is not None:
+            self.rollbacks.succeeded(place)
         target = self.compiled.graph.on_success[place]
         if target >= 0 and self.compiled.graph.success_back[place]:
             self._jump(place, target, "SUCCEEDED")
@@ -262,11 +277,29 @@ class Run(RunState):
             self.pause_asked = True
             self.schedule.wait(place)
             self.to_ask.append(place)
+        elif recovery == "rollback" and setting is None:
+            self._roll_back(place, error)
         elif setting is not None:
             self.ending = Ending("limit", "limit", self.compiled.graph.ids[place], error.message, setting, count)
             self._stop()
         else:
             self._abort(place, error)
+
+    def _roll_back(self, place: int, error: ev.TaskError) -> None:
+        why = rollback.refusal(self, place)
+        if why is None:
+            self._withdraw(rollback.fall_due(self, place).members)
+        else:
+            self._abort(place, error.with_words(why))
+
+    def _rolled_back(self, _event: ev.RolledBack) -> None:
+        rollback.go_back(self)
+        self._withdraw(set(self.schedule.reset))
+        self.schedule.reset.clear()
+        refused = rollback.next_due(self)
+        if refused is not None:
+            place, why = refused
+            self._abort(place, self.failures.error_of(place).with_words(why))
 
     def _keep_limit(self, place: int, error: ev.TaskError, setting: str | None) -> None:
         """A task that a limit ends shows that, and not what its last visit came to."""
@@ -291,6 +324,8 @@ class Run(RunState):
         self.to_ask.clear()
         for task in self.approvals.withdraw_all():
             self.schedule.put_back(self.compiled.graph.index[task])
+        if self.going_back is not None and self.going_back.calling is None:
+            rollback.leave(self)
 
     def _settle_in_ending(self, place: int, status: Any, reason: SkipReason | None = None) -> None:
         self.schedule.settle_quietly(place, status, reason)
@@ -304,8 +339,10 @@ class Run(RunState):
         if self.approvals.open or self._approved or self.to_ask:
             self._withdraw(set(self.schedule.reset))
         self.schedule.reset.clear()
+        if self.rollbacks is not None:
+            self.context.jumped(target)
 
-    def _withdraw(self, reset: set[int]) -> None:
+    def _withdraw(self, reset: Set[int]) -> None:
         """What was asked or answered about tasks that run again does not count any more."""
         self.approvals.withdraw({self.compiled.graph.ids[place] for place in reset})
         self.to_ask = [place for place in self.to_ask if place not in reset]
@@ -330,9 +367,6 @@ _CHANGES: dict[type[ev.Event], Callable[[Run, Any], None]] = {
     ev.PauseAsked: Run._pause_wanted,
     ev.CancelAsked: Run._cancel_wanted,
     ev.LimitPassed: Run._limit_passed,
-    ev.AttemptFailed: Run._nothing,
-    ev.AttemptStarted: Run._nothing,
-    ev.TaskInterrupted: Run._nothing,
     ev.RunTakenUp: Run._nothing,
     ev.RunForked: Run._nothing,
     ev.DecisionIgnored: Run._nothing,
@@ -342,4 +376,6 @@ _CHANGES: dict[type[ev.Event], Callable[[Run, Any], None]] = {
     ev.TaskLogged: Run._nothing,
     ev.FilterApplied: Run._nothing,
     ev.RunFinished: Run._run_finished,
+    ev.RolledBack: Run._rolled_back,
+    **rollback.CHANGES,
 }

@@ -12,6 +12,7 @@ from fsm_agent.core.context import SharedContext
 from fsm_agent.core.failures import Ending, Failures
 from fsm_agent.core.machine import FINAL
 from fsm_agent.core.nodes import Node
+from fsm_agent.core.rollback import Rollback, Rollbacks
 from fsm_agent.core.schedule import Schedule
 from fsm_agent.plan.compiled import CompiledPlan, CompiledTask
 
@@ -28,8 +29,8 @@ class RunState:
         "_approved", "_cleanup", "_plan_approved", "_plans", "_results", "approvals", "cancelled", "cleaning",
         "cleanup_over", "compiled", "context", "discarded_calls", "ending", "executed", "failures", "grants", "history",
         "inputs", "is_ending", "judged", "just_settled", "max_task_runs", "passed_guard", "pause_asked", "phase",
-        "plan_version", "rejection", "replan_due", "run_id", "running", "schedule", "secrets", "seq", "started",
-        "to_ask", "total_visits", "trace", "unrun_finalizers",
+        "plan_version", "rejection", "replan_due", "rollbacks", "run_id", "running", "schedule", "secrets", "seq",
+        "started", "to_ask", "total_visits", "trace", "unrun_finalizers",
     )  # fmt: skip
 
     # There once a plan was adopted.
@@ -67,6 +68,8 @@ class RunState:
         """Who asked for the end of the run, and why."""
         self.executed = False
         self.replan_due = False
+        self.rollbacks: Rollbacks | None = None
+        """What it takes to go back; only where the plan has a rollback."""
         self.ending: Ending | None = None
         self.is_ending = False
         """Cancelled, aborted, or past a limit: nothing new starts but finalizers."""
@@ -104,12 +107,18 @@ class RunState:
         """Something could be started now."""
         if self.pause_asked or self.is_ending or not self.plan_version:
             return False
-        return self.schedule.turns.next() >= 0
+        back = self.going_back
+        return self.schedule.turns.next() >= 0 if back is None else not back.asked
 
     @property
     def any_ready(self) -> bool:
-        """Some task is ready, whatever it waits for."""
-        return self.plan_version > 0 and self.schedule.turns.any_ready
+        """Some task is ready, or to be rolled back, whatever it waits for."""
+        return self.plan_version > 0 and (self.schedule.turns.any_ready or self.going_back is not None)
+
+    @property
+    def going_back(self) -> Rollback | None:
+        """The rollback that is due or under way: nothing else starts."""
+        return self.rollbacks.current if self.rollbacks is not None else None
 
     @property
     def cancel_asked(self) -> bool:

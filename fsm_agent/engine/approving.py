@@ -13,6 +13,7 @@ from typing import Any
 from fsm_agent.clock import Timer
 from fsm_agent.core.approvals import approval_id, digest_of
 from fsm_agent.core.events import ApprovalAsked, ApprovalDecided, ApprovalHandedOn, Verdict
+from fsm_agent.core.rollback import question_about_compensation
 from fsm_agent.engine.host import RunHost
 from fsm_agent.errors import DecisionRefused
 from fsm_agent.jsonable import to_plain
@@ -79,6 +80,10 @@ class Approving:
         node, task = run.schedule.nodes[place], run.compiled.graph.ids[place]
         name = approval_id(run.run_id, task, node.visits, None, "failed")
         self._ask(ApprovalAsked(approval=name, kind="failed", task=task, visit=node.visits, error=node.error))
+
+    def ask_about_compensation(self, place: int) -> None:
+        """A task could not be undone, and a person must say whether it is now, or is to be tried again."""
+        self._ask(question_about_compensation(self._host.run, place))
 
     def _ask(self, event: ApprovalAsked) -> None:
         self._host.record(event)

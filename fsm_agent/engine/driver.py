@@ -15,11 +15,16 @@ from typing import Any
 import msgspec
 
 from fsm_agent.core import events as ev
+from fsm_agent.core import rollback
 from fsm_agent.core.commands import (
+    AskAboutCompensation,
     AskAboutFailure,
     AskAboutPlan,
     Begin,
+    BeginRollback,
     Command,
+    Compensate,
+    FinishRollback,
     Fire,
     Judge,
     MakePlan,
@@ -33,6 +38,7 @@ from fsm_agent.core.result import verdict_of
 from fsm_agent.core.run import Run
 from fsm_agent.engine.acceptance import Acceptor
 from fsm_agent.engine.approving import Approver, Approving
+from fsm_agent.engine.compensating import compensation_at_turn
 from fsm_agent.engine.contexts import context_for
 from fsm_agent.engine.judgement import judge_criteria
 from fsm_agent.engine.listening import Listener, Listeners
@@ -207,6 +213,14 @@ class Driver:
                 self.approving.ask_about_plan()
             case AskAboutFailure(place):
                 self.approving.ask_about_failure(place)
+            case BeginRollback():
+                self.record(rollback.begin(self.run))
+            case Compensate(place):
+                self._compensate(place)
+            case AskAboutCompensation(place):
+                self.approving.ask_about_compensation(place)
+            case FinishRollback():
+                self.record(rollback.finish(self.run))
             case _:
                 return False
         return True
@@ -270,11 +284,20 @@ class Driver:
         if taken.ready is not None:
             if self.run.cleaning == place:
                 self._times.begin_cleanup(self.tell_later)
-            self._visit(taken.ready).start()
+            self._visit(taken.ready, self.run.task(place)).start()
 
-    def _visit(self, ready: Ready) -> Visit:
+    def _compensate(self, place: int) -> None:
+        taken = compensation_at_turn(self._turns, place)
+        for event in taken.events:
+            self.record(event)
+        back, task = self.run.going_back, self.run.task(place).compensation
+        if taken.ready is not None and back is not None and task is not None:
+            visit = self._visit(taken.ready, task)
+            visit.attempts = back.attempts - 1  # those that were interrupted count
+            visit.start()
+
+    def _visit(self, ready: Ready, task: CompiledTask) -> Visit:
         place = ready.place
-        task = self.run.task(place)
         policy = self._policies.of(task, ready.skill)
         visit = Visit(self, self._acceptor, ready, task, policy, self.run.context.view_of(place))
         self._visits[place] = visit

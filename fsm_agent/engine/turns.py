@@ -38,7 +38,7 @@ class TurnTaken:
     ready: Ready | None = None
 
 
-class _Failed(Exception):
+class TurnFailed(Exception):
     """The turn ends with a failure of the task."""
 
     def __init__(self, error: TaskError) -> None:
@@ -73,7 +73,7 @@ class TurnTaker:
         try:
             if ready is None:
                 ready = self._prepare(place, task, notes)
-        except _Failed as failure:
+        except TurnFailed as failure:
             return TurnTaken([*notes, evaluated_at_turn(run, place, failure.error)])
         if task.needs_approval and (consent is None or consent.digest != digest_of(ready.parameters)):
             return TurnTaken([*notes, self._ask(ready, task)])
@@ -81,27 +81,49 @@ class TurnTaker:
 
     def _prepare(self, place: int, task: CompiledTask, notes: list[Event]) -> Ready:
         """Permission, then parameters."""
-        visit = self.run.schedule.nodes[place].visits + 1
+        skill = self.skill_of(task)
+        values = names_of_template(self.run, task.parameters) if task.parameters.expressions else {}
+        return self.ready(
+            place, self.run.schedule.nodes[place].visits + 1, skill, task, self.rendered(task, values), notes
+        )
+
+    def skill_of(self, task: CompiledTask) -> Skill:
+        """The skill that does the task, which the run must be allowed to call. Raises TurnFailed."""
         try:
             skill = self.services.registry.get(task.skill or "")
         except SkillError as error:
-            raise _Failed(_error("exception", error)) from None
+            raise TurnFailed(_error("exception", error)) from None
         missing = skill.spec.requires - self.run.grants if skill.spec.requires else None
         if missing:
             names = ", ".join(sorted(missing))
             needs = f"skill {skill.spec.name!r} needs a permission that the run was not granted: {names}"
-            raise _Failed(TaskError("permission", f"{needs} (give --grant, or grants=)"))
+            raise TurnFailed(TaskError("permission", f"{needs} (give --grant, or grants=)"))
+        return skill
+
+    def rendered(self, task: CompiledTask, names: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The task's parameters, worked out over these names. Raises TurnFailed."""
         try:
-            values = names_of_template(self.run, task.parameters) if task.parameters.expressions else {}
-            parameters = task.parameters.render(values, self.services.evaluators.mine)
+            parameters: Mapping[str, Any] = task.parameters.render(names, self.services.evaluators.mine)
         except ConditionError as error:
-            raise _Failed(_error("parameters", error)) from None
+            raise TurnFailed(_error("parameters", error)) from None
+        return parameters
+
+    def ready(
+        self,
+        place: int,
+        visit: int,
+        skill: Skill,
+        task: CompiledTask,
+        parameters: Mapping[str, Any],
+        notes: list[Event],
+    ) -> Ready:
+        """The call as it is to be made, once filters and the skill have seen its parameters. Raises TurnFailed."""
         if skill.before:
             parameters = self._filtered(skill, task, visit, parameters, notes)
         try:
             return Ready(place, visit, skill, parameters, skill.validate(parameters))
         except SkillError as error:
-            raise _Failed(_error("parameters", error)) from None
+            raise TurnFailed(_error("parameters", error)) from None
 
     def _filtered(
         self, skill: Skill, task: CompiledTask, visit: int, parameters: Mapping[str, Any], notes: list[Event]
@@ -109,7 +131,7 @@ class TurnTaker:
         changed, found, refusal = apply_before(skill, parameters)
         notes.extend(filter_event(task.task.id, visit, note, self.secrets) for note in found)
         if refusal is not None:
-            raise _Failed(TaskError("parameters", self.secrets.out_of_text(refusal)))
+            raise TurnFailed(TaskError("parameters", self.secrets.out_of_text(refusal)))
         return changed
 
     def _ask(self, ready: Ready, task: CompiledTask) -> ApprovalAsked:
