@@ -23,7 +23,8 @@ _PROGRESS_EVERY: Final = 1.0
 _COLOURS: Final = {
     "done": "32", "true": "32", "completed": "1;32",
     "failed": "31", "blocked": "31", "limit": "31", "cancelled": "1;31",
-    "retry": "33", "rollback": "33", "undone": "33", "waiting": "33", "fallback": "33", "abandoned": "33", "discarded": "33",
+    "retry": "33", "waiting": "33", "fallback": "33", "abandoned": "33", "discarded": "33", "rollback": "33",
+    "undone": "33",
     "skipped": "2", "false": "2", "log": "2", "progress": "2",
     "phase": "36", "run": "1",
 }  # fmt: skip

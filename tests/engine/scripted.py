@@ -67,13 +67,19 @@ class Player:
             context.set(key, value)
         return entry.get("data", {})
 
+    async def undo(self, context: SkillContext) -> Any:
+        """One compensation."""
+        if self._longest:
+            await self.clock.sleep(self._longest)
+        return {}
+
 
 def play(
     plan: Plan, script: Outcomes, *, max_parallel: int, seed: int = 0, longest: int = 0
 ) -> tuple[Bench, RunResult]:
     """Run a plan by the real engine. A task takes up to `longest` seconds of the simulated clock."""
     player = Player(script, seed, longest)
-    made = bench({"stub": player.stub}, clock=player.clock)
+    made = bench({"stub": player.stub, "undo": player.undo}, clock=player.clock)
     patient = {**plan, "limits": {**plan.get("limits", {}), "cleanup_timeout": 1_000_000}}
     return made, made.run(patient, run_id="r", max_parallel=max_parallel)
 
