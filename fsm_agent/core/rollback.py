@@ -129,10 +129,7 @@ class Rollbacks:
 
 
 def refusal(run: Run, place: int) -> str | None:
-    """Why the failed task is not rolled back, although its recovery says so; None where it is, or it is not known yet.
-
-    A rollback that comes after another one is judged at its turn.
-    """
+    """Why the failed task is not rolled back, although its recovery says so; None where it is."""
     rollbacks, plan, graph = _rollbacks(run), run.compiled.plan, run.compiled.graph
     if rollbacks.count >= plan.limits.max_rollbacks:
         return f"it is not rolled back: limits.max_rollbacks allows {plan.limits.max_rollbacks}"

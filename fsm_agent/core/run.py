@@ -286,7 +286,7 @@ class Run(RunState):
             self._abort(place, error)
 
     def _roll_back(self, place: int, error: ev.TaskError) -> None:
-        why = rollback.refusal(self, place)
+        why = rollback.refusal(self, place) if self.going_back is None else None  # else it is judged at its turn
         if why is None:
             self._withdraw(rollback.fall_due(self, place).members)
         else:
