@@ -12,8 +12,8 @@ from fsm_agent.jsonable import copy_plain
 if TYPE_CHECKING:
     from fsm_agent.core.run import Run
 
-_NOT_IN_JSON = ("not_run_finalizers",)
-"""The reason of the run names them in its message."""
+_NOT_IN_JSON = ("not_run_finalizers", "rollbacks")
+"""Finalizers that were not run are named in the reason's message; rollbacks are there where there were any."""
 
 FORMAT = 1
 """The version of the JSON documents."""
@@ -86,6 +86,8 @@ class RunResult(msgspec.Struct, frozen=True):
         document.update({name: getattr(self, name) for name in self.__struct_fields__ if name not in _NOT_IN_JSON})
         document["tasks"] = {task: result.to_json() for task, result in self.tasks.items()}
         document["trace"] = [list(entry) for entry in self.trace]
+        if self.rollbacks:
+            document["rollbacks"] = self.rollbacks
         return document
 
 
