@@ -86,7 +86,7 @@ def catalog(*functions: Any) -> Catalog:
     registry = SkillRegistry()
     for function in functions:
         registry.add(function)
-    return Catalog(registry.specs)
+    return Catalog(registry.specs())
 
 
 def s(n: int = 0) -> None: ...
