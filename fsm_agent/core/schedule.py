@@ -155,6 +155,10 @@ class Schedule:
         self._holds.remove(hold)
         self._checks.extend(hold.waiting)
         self._reset(hold.members, active)
+        for place in self.turns.all_ready() if self._gates is not None else ():
+            if self._closed(place):  # what comes after a loop that can jump again
+                self.turns.drop(place)
+                self.put_back(place)
         self._run_checks()
 
     def undo_quietly(self, place: int) -> None:
