@@ -144,8 +144,9 @@ class Schedule:
         """`place` has failed and goes back with the members: none of them starts, what runs of them is discarded."""
         self.turns.drop(place)
         self.put_back(place)
-        for running in self.turns.running & members:
-            self.put_back(running)
+        for member in members & self._touched:
+            if self.nodes[member].status in ("RUNNING", "WAITING_APPROVAL"):
+                self.put_back(member)
         hold = Hold(members, {NONE})
         self._holds.append(hold)
         return hold

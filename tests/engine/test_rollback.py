@@ -590,3 +590,13 @@ def test_what_an_earlier_round_of_an_outer_loop_wrote_stays() -> None:
     assert seen == [0, 1, 1, 2]
     assert result.context == {"n": 3}
     assert result.phase == "completed"
+
+
+def test_a_cancel_leaves_no_task_waiting_for_an_answer_that_nobody_wants() -> None:
+    made = Undoing()
+    made.takes = 5
+    question = {"id": "q", "approval": "required", "dependencies": ["a"]}
+    plan = plan_of(undoable("a"), question, failing("b", dependencies=["a"]))
+    result = made.run(plan, deadline=2)
+    assert (result.phase, result.waiting) == ("failed", [])
+    assert statuses(result) == {"a": "SUCCEEDED", "q": "PENDING", "b": "FAILED"}

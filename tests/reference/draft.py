@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .chooser import Chooser, sample
-from .graph import ON_FAILURE, ON_SUCCESS, Graph, Plan, Task, reach, validity
+from .graph import ON_FAILURE, ON_SUCCESS, Graph, Plan, Task, is_decision, reach, validity
 
 CONDITIONS = (
     "context['n'] < 2",
@@ -157,7 +157,7 @@ def with_rollbacks(choose: Chooser, plan: Plan) -> Plan:
     for task in tasks:
         if choose.chance(40):
             task["layer"] = choose.pick(("red", "blue"))
-        if choose.chance(70):
+        if not is_decision(plan, task) and choose.chance(70):
             task["compensation"] = {"skill": "undo"}
     plan = {**plan, "tasks": tasks}
     graph = Graph(plan)

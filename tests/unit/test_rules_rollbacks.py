@@ -79,6 +79,14 @@ def test_a_compensation_that_no_rollback_reaches_is_a_warning() -> None:
     )  # fmt: skip
 
 
+def test_a_decision_has_nothing_to_undo() -> None:
+    decision = {"id": "a", "verification": "True", "compensation": "undo"}
+    [problem] = problems(decision, task("b", "a", **BACK))
+    assert (problem.rule, problem.severity, problem.task, problem.field) == (
+        "bad_value", "error", "a", "compensation",
+    )  # fmt: skip
+
+
 # Skills and parameters ------------------------------------------------------------------------------------------------
 
 

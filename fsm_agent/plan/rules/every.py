@@ -15,6 +15,7 @@ RULES: tuple[Rule, ...] = (
     structure.cycles,
     structure.loops_without_exit,
     rollbacks.rollback_targets,
+    rollbacks.nothing_to_undo,
     fields.one_doer,
     fields.conditions,
     fields.fallbacks,

@@ -30,6 +30,14 @@ def rollback_targets(subject: Subject) -> Iterator[Finding]:
             yield Finding("bad_rollback", path, message, hint=hint)
 
 
+def nothing_to_undo(subject: Subject) -> Iterator[Finding]:
+    """A decision calls nothing, so that there is nothing to undo; and nobody would be asked to approve its undoing."""
+    for place, (task, doer) in enumerate(zip(subject.plan.tasks, subject.compilation.doers, strict=True)):
+        if task.compensation is not None and doer.is_decision:
+            message = "a decision does nothing, so that there is nothing to undo"
+            yield Finding("bad_value", ("tasks", place, "compensation"), message, hint="remove it, or name a skill")
+
+
 def rollbacks_without_effect(subject: Subject) -> Iterator[Finding]:
     """A `rollback_to` of a task that never rolls back, and a `compensation` of a task that no rollback reaches."""
     plan = subject.plan
