@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import uuid
 from collections.abc import Callable, Coroutine, Iterable, Mapping
+from functools import partial
 from typing import Any, Unpack
 
 from fsm_agent.clock import Clock, RandomSource, SystemClock, system_random
@@ -12,14 +14,29 @@ from fsm_agent.core.events import CancelAsked, PauseAsked, RunStarted, Verdict
 from fsm_agent.core.result import RunResult
 from fsm_agent.core.run import Run
 from fsm_agent.engine.approving import Approver
-from fsm_agent.engine.driver import Driver
+from fsm_agent.engine.driver import Driver, TakenUpFor
+from fsm_agent.engine.keeping import Keeper, keeper_of, waiting_for
+from fsm_agent.engine.keys import DigestKey
 from fsm_agent.engine.listening import Listener
 from fsm_agent.engine.options import RunOptions, check_options, checked_approver, checked_listener, checked_listeners
 from fsm_agent.engine.planning import Planning, Prepared
+from fsm_agent.engine.recovering import RECOVERED_AT_ONCE, Recovery, recover
 from fsm_agent.engine.runs import Handle, Runs, RunStream
+from fsm_agent.engine.secrets import Secrets, given_again, with_secrets
 from fsm_agent.engine.services import Services
-from fsm_agent.errors import InvalidPlan, RunNotActive, UsageError
+from fsm_agent.errors import (
+    InvalidPlan,
+    MissingSecret,
+    RunHeld,
+    RunNotActive,
+    StoreBusy,
+    StoreUnavailable,
+    UsageError,
+)
+from fsm_agent.journal.loading import StoredPlans
 from fsm_agent.journal.memory import MemoryJournal
+from fsm_agent.journal.protocol import Journal
+from fsm_agent.journal.store import Store
 from fsm_agent.plan.catalog import Catalog
 from fsm_agent.plan.loader import PlanSource, check_inputs, check_plan
 from fsm_agent.plan.model import Plan
@@ -46,6 +63,9 @@ class PlannerEngine:
         approver: asked for each approval; without one a run pauses and waits for `decide`.
         listeners: called with every event of every run, as frozen records; one that raises is logged, and that is all.
         clock, random, ids: where time, chance and run ids come from.
+        store: where runs are kept: the path or URL of a store, or a store. Without one they are in memory only.
+        secrets: gives secret inputs by their name, or None: at a run's start, and again when it is resumed.
+        key: for digests over secrets, up to 64 bytes. By default it is kept beside a SQLite store.
     """
 
     def __init__(  # noqa: PLR0913 - all but the first are for those who want them
@@ -60,6 +80,9 @@ class PlannerEngine:
         clock: Clock | None = None,
         random: RandomSource | None = None,
         ids: Callable[[], str] | None = None,
+        store: Store | str | os.PathLike[str] | None = None,
+        secrets: Callable[[str], Any] | None = None,
+        key: bytes | None = None,
     ) -> None:
         self.skills = skills if isinstance(skills, SkillRegistry) else SkillRegistry(skills, clock=clock)
         self._planner = planner
@@ -67,8 +90,13 @@ class PlannerEngine:
         self._default_skill = default_skill
         self._approver = checked_approver(approver)
         self._listeners = checked_listeners(listeners)
-        self._services = Services(self.skills, clock or SystemClock(), random or system_random())
+        clock = clock or SystemClock()
         self._ids = ids or (lambda: uuid.uuid4().hex)
+        self._keeper = keeper_of(store, clock, key) if store is not None else None
+        executor = self._keeper.executor if self._keeper is not None else None
+        self._services = Services(self.skills, clock, random or system_random(), executor=executor)
+        self._resolver = secrets
+        self._key = self._keeper.key if self._keeper is not None else DigestKey(key)
         self._runs = Runs()
         self._checked: dict[int, tuple[Plan, object, Prepared]] = {}
 
@@ -102,16 +130,41 @@ class PlannerEngine:
         """`run` for programs without an event loop; the same arguments. Raises UsageError inside of one."""
         return run_sync(self.run(plan, **options))
 
-    async def resume(self, run_id: str) -> RunResult:
-        """Go on with a paused run. Raises UnknownRun, and RunNotActive if it is driven already."""
+    async def resume(
+        self, run_id: str, *, inputs: Mapping[str, Any] | None = None, approver: Approver | None = None
+    ) -> RunResult:
+        """Go on with a paused run; with a store, also with one whose process has died.
+
+        `inputs` gives secret inputs again, which no store holds; where one is missing the run stays as it is, and the
+        result says which. `approver` stands in for the engine's.
+
+        Raises UnknownRun, RunNotActive (it is driven here, or over), RunHeld (another process drives it), InvalidPlan
+        (skills are gone), JournalBroken.
+        """
+        if self._keeper is not None and run_id not in self._runs.ids():
+            return await self._resume_stored(run_id, "resume", inputs, approver)
         handle = self._runs.get(run_id)
         if handle.driven or handle.run.phase != "paused":
             raise RunNotActive(f"run {run_id!r} is not paused", hint="only a paused run can be resumed")
         handle.driver.fire_resume()
         return await self._drive(handle)
 
+    async def recover(self, *, inputs: Mapping[str, Any] | None = None, most: int = RECOVERED_AT_ONCE) -> Recovery:
+        """Go on with every run of the store whose process has died, `most` of them at once.
+
+        One that cannot be taken up is named with its error, and the others go on. Raises UsageError without a store.
+        """
+        heads = await self._kept().left_behind()
+        return await recover([head.run_id for head in heads], partial(self._recovered, inputs), most)
+
     async def pause(self, run_id: str, *, by: str | None = None, why: str | None = None) -> None:
-        """Ask a live run to pause: what runs is let finish first. Returns at once."""
+        """Ask a live run to pause: what runs is let finish first. Returns at once.
+
+        A run that another process drives is asked through the store.
+        """
+        if self._keeper is not None and run_id not in self._runs.ids():
+            await self._keeper.ask_driver(run_id, "pause", by, why)
+            return
         handle = self._going(run_id)
         if handle.run.phase != "paused":
             handle.driver.tell(PauseAsked(by=by, why=why))
@@ -119,8 +172,11 @@ class PlannerEngine:
     async def cancel(self, run_id: str, *, by: str | None = None, why: str | None = None) -> RunResult | None:
         """End a run. A live one is told, and ends within its grace time: its result goes to whoever awaits it.
 
-        A paused one is ended here and now, and its result is returned.
+        One that nobody drives is ended here and now, and its result is returned; one that another process drives is
+        asked to end through the store.
         """
+        if self._keeper is not None and run_id not in self._runs.ids():
+            return await self._cancel_stored(run_id, by, why)
         handle = self._going(run_id)
         handle.driver.tell(CancelAsked(by=by, why=why))
         if not handle.driven and handle.run.phase == "paused":
@@ -145,11 +201,18 @@ class PlannerEngine:
         verdict = VERDICTS.get(decision)
         if verdict is None:
             raise UsageError(f"{decision!r} is no decision", hint=f"one of: {', '.join(VERDICTS)}")
+        if self._keeper is not None and run_id not in self._runs.ids():
+            await self._keeper.decide(run_id, task, verdict, by, why, result)
+            return
         self._runs.get(run_id).driver.decide(task, verdict, by=by, why=why, result=result)
 
     def status(self, run_id: str) -> RunResult:
         """The present state of a run in hand. Raises UnknownRun."""
         return self._runs.get(run_id).result()
+
+    async def show(self, run_id: str, *, at: int | None = None) -> RunResult:
+        """A run as the store has it, or as it was after its event number `at`. Raises UnknownRun, JournalBroken."""
+        return await self._kept().shown(run_id, at)
 
     @property
     def run_ids(self) -> tuple[str, ...]:
@@ -165,6 +228,8 @@ class PlannerEngine:
         for handle in self._runs:
             if not handle.run.final:
                 await self.cancel(handle.run.run_id, why="the engine is closing")
+        if self._keeper is not None and not self._runs.ids():
+            self._keeper.close()
 
     async def __aenter__(self) -> PlannerEngine:
         return self
@@ -201,40 +266,119 @@ class PlannerEngine:
     def _open(self, plan: PlanSource | None, options: RunOptions) -> Handle:
         """Take a run in hand: everything that can be wrong beforehand is found here."""
         checked = check_options(options)
-        prepared = self._given_plan(plan, checked.inputs)
+        prepared = self._given_plan(plan)
+        given = checked.inputs
+        if prepared is not None:
+            given = with_secrets(prepared.compiled.plan, given, self._resolver)
+            _, problems = check_inputs(prepared.compiled.plan, given)
+            if problems:
+                raise InvalidPlan(problems)
         started = RunStarted(
             goal=checked.goal,
             grants=checked.grants,
             labels={**(prepared.compiled.plan.labels if prepared else {}), **checked.labels},
             max_parallel=checked.max_parallel,
             deadline=checked.deadline,
+            plan_approval=checked.require_plan_approval,
         )
-        given = checked.inputs
-        planning = Planning(given, prepared, self._planner, self.check)
+        planning = Planning(given, prepared, self._planner, self.check, self._words)
         run = Run(checked.run_id or self._ids(), planning.plan_of)
+        journal = MemoryJournal() if self._keeper is None else self._keeper.journal(run)
+        handle = self._handle(run, planning, journal, checked.approver)
+        self._runs.add(handle)
+        handle.driver.record(started)
+        return handle
+
+    def _handle(self, run: Run, planning: Planning, journal: Journal, approver: Approver | None) -> Handle:
         driver = Driver(
             run,
             self._services,
-            MemoryJournal(),
+            journal,
             planning,
             listeners=self._listeners,
-            approver=checked.approver or self._approver,
+            approver=approver or self._approver,
+            secrets=Secrets(self._key),
         )
-        handle = Handle(run, driver, self._services.clock)
-        self._runs.add(handle)
-        driver.record(started)
+        return Handle(run, driver, self._services.clock, keeper=self._keeper)
+
+    def _given_plan(self, plan: PlanSource | None) -> Prepared | None:
+        if plan is not None:
+            return self.check(plan)
+        if self._planner is None:
+            raise UsageError("no plan was given, and the engine has no planner", hint="give a plan, or planner=…")
+        return None
+
+    @property
+    def _words(self) -> Catalog:
+        """What the engine adds to a plan's words, without the skills."""
+        return Catalog(workers=self._workers, default_skill=self._default_skill)
+
+    # Runs of the store ----------------------------------------------------------------------------------------------
+
+    def _kept(self) -> Keeper:
+        if self._keeper is None:
+            raise UsageError("the engine has no store", hint="give store=…, the path of a file")
+        return self._keeper
+
+    async def _resume_stored(
+        self, run_id: str, why: TakenUpFor, inputs: Mapping[str, Any] | None, approver: Approver | None = None
+    ) -> RunResult:
+        try:
+            handle = await self._take_up(run_id, why, inputs, checked_approver(approver))
+        except MissingSecret as missing:
+            return waiting_for(await self._kept().shown(run_id), "secret", missing)
+        return await self._drive(handle)
+
+    async def _recovered(self, inputs: Mapping[str, Any] | None, run_id: str) -> RunResult:
+        handle = await self._take_up(run_id, "recover", inputs, None)
+        return await self._drive(handle)
+
+    async def _cancel_stored(self, run_id: str, by: str | None, why: str | None) -> RunResult | None:
+        try:
+            handle = await self._take_up(run_id, "cancel", None, None, CancelAsked(by=by, why=why))
+        except RunHeld:
+            await self._kept().ask_driver(run_id, "cancel", by, why)
+            return None
+        return await self._drive(handle)
+
+    async def _take_up(
+        self,
+        run_id: str,
+        why: TakenUpFor,
+        inputs: Mapping[str, Any] | None,
+        approver: Approver | None,
+        wish: CancelAsked | None = None,
+    ) -> Handle:
+        """Take a run of the store in hand. Nothing of it has changed if that fails."""
+        keeper = self._kept()
+        lease = await keeper.acquire(run_id)
+        try:
+            planning = Planning(
+                inputs or {},
+                None,
+                self._planner,
+                self.check,
+                self._words,
+                stored=self._stored_plans(lenient=bool(wish)),
+            )
+            loaded = await keeper.load(run_id, planning)
+            run = loaded.run
+            if run.final:
+                raise RunNotActive(f"run {run_id!r} is over: it has {run.phase}")
+            secrets = given_again(run, inputs or {}, self._resolver, lenient=wish is not None)
+            requests = await keeper.do(keeper.store.requests, (run_id,))
+            handle = self._handle(run, planning, keeper.journal(run, lease, loaded.checksum), approver)
+            handle.elapsed = run.active_time(run.at)
+            self._runs.add(handle)
+        except BaseException:
+            await keeper.do(keeper.store.release, lease)
+            raise
+        handle.take_up(str(keeper.owner), why, secrets, requests, wish)
         return handle
 
-    def _given_plan(self, plan: PlanSource | None, given: Mapping[str, Any]) -> Prepared | None:
-        if plan is None:
-            if self._planner is None:
-                raise UsageError("no plan was given, and the engine has no planner", hint="give a plan, or planner=…")
-            return None
-        prepared = self.check(plan)
-        _, problems = check_inputs(prepared.compiled.plan, given)
-        if problems:
-            raise InvalidPlan(problems)
-        return prepared
+    def _stored_plans(self, *, lenient: bool) -> StoredPlans:
+        """The plans of the store, with the skills of this engine; lenient, those that have them not, too."""
+        return StoredPlans(self._kept().store.plan, self.skills.specs(), lenient=lenient)
 
     def _going(self, run_id: str) -> Handle:
         """A run in hand that is not over yet."""
@@ -246,6 +390,10 @@ class PlannerEngine:
     async def _drive(self, handle: Handle) -> RunResult:
         try:
             return await handle.drive()
+        except (StoreBusy, StoreUnavailable) as trouble:
+            if handle.lease is None or self._keeper is None:
+                raise
+            return waiting_for(await self._keeper.shown(handle.run_id), "store", trouble)
         finally:
             self._runs.let_go(handle)
 

@@ -36,6 +36,8 @@
     │   ├── RunNotActive                the run has ended, or nobody drives it
     │   ├── RunHeld                     another process drives the run
     │   ├── LeaseLost                   another process has taken the run over
+    │   ├── MissingSecret               a run cannot go on before its secret inputs are given again
+    │   ├── UnknownTask                 the run has no task of that id
     │   └── DecisionRefused             a decision that fits no waiting approval, or comes second
     ├── StoreError                  the place where runs are kept
     │   ├── StoreBusy                   somebody else is writing
@@ -473,6 +475,31 @@ class LeaseLost(RunError):
         super().__init__(
             f"run {run_id!r} was taken over by another process", hint="its journal tells how it goes on there"
         )
+
+
+class MissingSecret(RunError):
+    """A run cannot go on before its secret inputs are given again: they are in no store. `names` are those missing."""
+
+    code = "missing_secret"
+
+    def __init__(self, run_id: str, names: Sequence[str], ways: str) -> None:
+        self.run_id = run_id
+        self.names = tuple(names)
+        inputs = "input" if len(self.names) == 1 else "inputs"
+        super().__init__(
+            f"run {run_id!r} needs its secret {inputs} again: {', '.join(self.names)}; secrets are not stored",
+            hint=ways,
+        )
+
+
+class UnknownTask(RunError):
+    """The run's plan has no task of that id, or the run has no plan yet. `suggestions` are up to two near ids."""
+
+    code = "unknown_task"
+
+    def __init__(self, message: str, *, suggestions: Sequence[str] = (), hint: str = "") -> None:
+        self.suggestions = tuple(suggestions)
+        super().__init__(message, hint=hint)
 
 
 class StoreError(FsmAgentError):

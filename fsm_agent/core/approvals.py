@@ -31,6 +31,26 @@ def approval_id(run_id: str, task: str | None, visit: int, item: int | None, dig
     return hashlib.sha256(encode([run_id, task, visit, item, digest])).hexdigest()[:12]
 
 
+def has_expired(asked: ApprovalAsked, at: float) -> bool:
+    """Whether a decision made at this time of day comes too late."""
+    return asked.expires_at is not None and at > asked.expires_at
+
+
+def decision_on(
+    asked: ApprovalAsked, verdict: Verdict, *, by: str | None = None, why: str | None = None, result: Any = None
+) -> ApprovalDecided:
+    """The record of a decision. `result` is plain data."""
+    return ApprovalDecided(
+        approval=asked.approval,
+        decision=verdict,
+        task=asked.task,
+        visit=asked.visit,
+        by=by,
+        why=why,
+        result=result,
+    )
+
+
 def _moment(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
 
@@ -47,6 +67,7 @@ class Approvals:
     def ask(self, event: ApprovalAsked) -> None:
         """A question was put."""
         self.open[event.approval] = event
+        self.handed_on.pop(event.approval, None)
 
     def decide(self, event: ApprovalDecided) -> ApprovalAsked:
         """A question was answered; returns the question."""

@@ -21,8 +21,8 @@ class AskAboutPlan(msgspec.Struct, frozen=True, gc=False):
     """A person must agree to the plan."""
 
 
-class AskAboutFailure(msgspec.Struct, frozen=True, gc=False):
-    """A task failed, and its recovery is to ask a person."""
+class AskAboutTask(msgspec.Struct, frozen=True, gc=False):
+    """A person is to say what becomes of a task: it failed, or its call was interrupted."""
 
     place: int
 
@@ -77,7 +77,7 @@ Command = (
     Fire
     | MakePlan
     | AskAboutPlan
-    | AskAboutFailure
+    | AskAboutTask
     | Begin
     | BeginRollback
     | Compensate

@@ -7,8 +7,8 @@ from typing import Final
 
 from fsm_agent.core.commands import (
     AskAboutCompensation,
-    AskAboutFailure,
     AskAboutPlan,
+    AskAboutTask,
     Begin,
     BeginRollback,
     Command,
@@ -59,13 +59,13 @@ def _planning(run: Run) -> Command:
     if run.plan_valid:
         if run.plan_unapproved and not run.approvals.open:
             return AskAboutPlan()
-        return _PLANNED
+        return _PLANNED if run.quiet else _WAIT
     return _PAUSE if run.pause_asked else MakePlan()
 
 
 def _executing(run: Run) -> Command:
     if run.to_ask:
-        return AskAboutFailure(run.to_ask[0])
+        return AskAboutTask(run.to_ask[0])
     if run.just_settled:
         return _SETTLED
     if run.is_ending:
@@ -101,6 +101,8 @@ def _cleaning_up(run: Run) -> Command:
 
 
 def _evaluating(run: Run) -> Command:
+    if run.to_ask:
+        return AskAboutTask(run.to_ask[0])
     if run.all_settled and run.judged is None and not (run.is_ending or run.pause_asked):
         return Judge() if not run.has_unhandled_failure else _EVALUATED
     return _EVALUATED

@@ -39,7 +39,15 @@ class TaskError(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
         return {"kind": self.kind, "type": self.type, "message": self.message, "attempt": self.attempt}
 
 
-class Event(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type", kw_only=True, gc=False):
+class Event(
+    msgspec.Struct,
+    frozen=True,
+    omit_defaults=True,
+    tag_field="type",
+    kw_only=True,
+    forbid_unknown_fields=True,
+    gc=False,
+):
     """What all events have: their place in the run's journal, the time of day (seconds since 1970), and the run."""
 
     seq: int = 0

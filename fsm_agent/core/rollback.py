@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from fsm_agent.core import events as ev
 from fsm_agent.core.approvals import approval_id
+from fsm_agent.core.calls import Call, interruption
 from fsm_agent.core.schedule import Hold
 from fsm_agent.core.writes import NOBODY, Undone
 from fsm_agent.plan.compiled import CompiledPlan, CompiledTask
@@ -36,6 +37,8 @@ class Rollback:
     compensated: list[int] = field(default_factory=list)
     calling: int | None = None
     """The task whose compensation is called at the moment."""
+    call: Call | None = None
+    """That call."""
     attempts: int = 0
     """Calls that were made of the compensation whose turn it is, since a person last wanted it called again."""
     questions: int = 0
@@ -67,7 +70,7 @@ class RollbackReport:
 class Rollbacks:
     """The rollbacks of one run, and what it remembers for them. Only for plans that have one."""
 
-    __slots__ = ("_compiled", "_order", "count", "due", "late", "parameters", "reports")
+    __slots__ = ("_compiled", "_order", "calls", "count", "due", "late", "reports")
 
     def __init__(self, compiled: CompiledPlan) -> None:
         self._compiled = compiled
@@ -76,8 +79,8 @@ class Rollbacks:
         """The one under way, and those that come after it."""
         self.count = 0
         """How many there have been, the one under way included."""
-        self.parameters: dict[int, dict[str, Any] | None] = {}
-        """What tasks with a compensation were last called with, as recorded; None where the plan tells."""
+        self.calls: dict[int, Call] = {}
+        """The last calls of tasks with a compensation: what they were called with, as recorded."""
         self.late: dict[int, Any] = {}
         """The data of visits that succeeded after their task was to go back: discarded, and to be undone as well."""
         self.reports: list[RollbackReport] = []
@@ -91,10 +94,10 @@ class Rollbacks:
         """What undoes the task at this place."""
         return self._compiled.tasks[place].compensation
 
-    def started(self, place: int, parameters: dict[str, Any] | None) -> None:
+    def started(self, place: int, call: Call) -> None:
         """A task is about to be called."""
         if self.compensation(place) is not None:
-            self.parameters[place] = parameters
+            self.calls[place] = call
 
     def succeeded(self, place: int) -> None:
         """A task has succeeded: it is the first to be undone."""
@@ -215,6 +218,7 @@ def _started(run: Run, event: ev.RollbackStarted) -> None:
 def _compensation_started(run: Run, event: ev.CompensationStarted) -> None:
     back, place = _current(run), run.compiled.graph.index[event.task]
     back.calling = place
+    back.call = Call(event.visit, attempts=event.attempt)
     back.attempts = event.attempt
     run.schedule.turns.take(place)
     run.context.open_view(place)
@@ -246,21 +250,12 @@ def go_back(run: Run) -> None:
     run.schedule.go_back(back.hold, _active(run, back.way))
 
 
-def _attempt(run: Run, event: ev.AttemptStarted | ev.AttemptFailed) -> None:
-    """A call of a compensation is among the calls of its task's visit: nothing else runs."""
-    back = run.going_back
-    if back is not None and back.calling == run.compiled.graph.index[event.task]:
-        back.attempts = max(back.attempts, event.attempt)
-
-
-def _interrupted(run: Run, event: ev.TaskInterrupted) -> None:
+def interrupted(run: Run, event: ev.TaskInterrupted) -> None:
     """Nobody knows what the call of a compensation came to: it is called again, or a person must look."""
-    back = run.going_back
-    if back is None or back.calling != run.compiled.graph.index[event.task]:
-        return
+    back = _current(run)
     _call_ended(run, back)
     if event.then != "again":
-        back.failed = ev.TaskError("interrupted", "its call was interrupted", attempt=event.attempt)
+        back.failed = interruption(event.attempt)
 
 
 def question_about_compensation(run: Run, place: int) -> ev.ApprovalAsked:
@@ -290,9 +285,6 @@ CHANGES: dict[type[ev.Event], Callable[[Run, Any], None]] = {
     ev.RollbackStarted: _started,
     ev.CompensationStarted: _compensation_started,
     ev.Compensated: _compensated,
-    ev.AttemptStarted: _attempt,
-    ev.AttemptFailed: _attempt,
-    ev.TaskInterrupted: _interrupted,
 }
 
 
@@ -312,6 +304,9 @@ def _next(back: Rollback) -> None:
 
 def _call_ended(run: Run, back: Rollback) -> None:
     place, back.calling = back.calling, None
+    if back.call is not None:
+        back.attempts = back.call.attempts
+        back.call = None
     if place is not None:
         run.schedule.turns.release(place)
         run.context.close_view(place)

@@ -6,11 +6,12 @@ gives the run as it was; the same events through the same machine.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Callable, Iterable, Set
 from typing import Any
 
 from fsm_agent.core import events as ev
 from fsm_agent.core import rollback
+from fsm_agent.core.calls import Call, call_of
 from fsm_agent.core.context import SharedContext
 from fsm_agent.core.failures import Ending, Failures
 from fsm_agent.core.machine import fire
@@ -31,6 +32,13 @@ class Run(RunState):
         """Take in what happened. Raises IllegalTransition for a transition that the machine does not allow."""
         _CHANGES[type(event)](self, event)
         self.seq = event.seq
+        self.at = event.at
+
+    def watch(self, moved: set[int]) -> None:
+        """From now on, add to this set the place of each task that comes to stand differently."""
+        self.moved = moved
+        if self.plan_version:
+            self.schedule.moved = moved
 
     def _run_started(self, event: ev.RunStarted) -> None:
         self.started = event
@@ -38,8 +46,9 @@ class Run(RunState):
             self.grants = frozenset(event.grants)
 
     def _plan_adopted(self, event: ev.PlanAdopted) -> None:
-        compiled = self.compiled = self._plans(event.digest)
+        compiled = self.compiled = self._plans(event)
         self.plan_version = event.version
+        self.plan_digest = event.digest
         plan = compiled.plan
         self.max_task_runs = plan.max_task_runs
         self.inputs = {**event.inputs, **self.secrets}
@@ -47,6 +56,7 @@ class Run(RunState):
         turns = Turns(compiled.graph, most or plan.limits.max_parallel)
         self.running = turns.running
         self.schedule = Schedule(compiled.graph, turns)
+        self.schedule.moved = self.moved
         values = {**event.inputs, **copy_plain(plan.context)}
         self.context = SharedContext(values, plan.merge, undoable=compiled.has_rollback)
         self.rollbacks = rollback.Rollbacks(compiled) if compiled.has_rollback else None
@@ -65,6 +75,7 @@ class Run(RunState):
         )
         self._entered(event)
         self.seq = seq
+        self.at = at
         return event
 
     def _phase_changed(self, event: ev.PhaseChanged) -> None:
@@ -84,18 +95,62 @@ class Run(RunState):
             self.executed = True
         elif event.dest == "paused":
             self.pause_asked = False
+            self.active_for = self.active_time(event.at)
+            self.active_since = None
+        if self.active_since is None and event.dest in ("planning", "executing"):
+            self.active_since = event.at
+
+    def _taken_up(self, event: ev.RunTakenUp) -> None:
+        """Since the last event of the driver before nobody drove the run: that time does not count."""
+        if self.active_since is not None:
+            self.active_for = self.active_time(self.at)
+            self.active_since = event.at
+        if event.why == "resume":
+            self.pause_asked = False
 
     def _task_started(self, event: ev.TaskStarted) -> None:
         place = self.compiled.graph.index[event.task]
         self._count_visit(self.schedule.nodes[place], event.visit)
         self.schedule.start(place)
         self.context.open_view(place)
-        approved = self._approved.pop(place, None)
+        self.calls[place] = call_of(event, self._approved.pop(place, None))
         if self.rollbacks is not None:
-            known = approved.parameters if event.parameters is None and approved is not None else event.parameters
-            self.rollbacks.started(place, known)
+            self.rollbacks.started(place, self.calls[place])
         if self.is_ending:
             self.cleaning = place
+
+    def _attempt_failed(self, event: ev.AttemptFailed) -> None:
+        call = self._call_at(self.compiled.graph.index[event.task])
+        if call is not None:
+            call.attempt_failed(event)
+
+    def _attempt_started(self, event: ev.AttemptStarted) -> None:
+        place = self.compiled.graph.index[event.task]
+        call = self._call_at(place)
+        if call is not None:
+            call.attempt_started(event)
+        if place in self.interrupted:
+            self.interrupted -= {place}
+            if place not in self.running:
+                self.schedule.start(place)
+
+    def _task_interrupted(self, event: ev.TaskInterrupted) -> None:
+        place = self.compiled.graph.index[event.task]
+        if self.going_back is not None and self.going_back.calling == place:
+            rollback.interrupted(self, event)
+            return
+        call = self.calls[place]
+        call.interrupted(event)
+        self.interrupted |= {place}
+        if event.then == "ask":
+            self.schedule.nodes[place].error = call.error
+            self.schedule.interrupt(place)
+            self.to_ask.append(place)
+
+    def _call_at(self, place: int) -> Call | None:
+        """The call under way for a task, or for its compensation: never both."""
+        back = self.going_back
+        return back.call if back is not None and back.calling == place else self.calls.get(place)
 
     def _task_evaluated(self, event: ev.TaskEvaluated) -> None:
         place = self.compiled.graph.index[event.task]
@@ -154,7 +209,7 @@ class Run(RunState):
         elif event.task is not None:
             place = self.compiled.graph.index[event.task]
             self.schedule.wait(place)
-            if event.kind == "failed":
+            if event.kind in ("failed", "interrupted"):
                 self.to_ask.remove(place)
 
     def _approval_handed_on(self, event: ev.ApprovalHandedOn) -> None:
@@ -175,7 +230,8 @@ class Run(RunState):
             self._approved[place] = asked
             self.schedule.make_ready(place)
         elif event.decision == "rerun":
-            self.schedule.nodes[place].forget()
+            if asked.kind != "interrupted":
+                self.schedule.nodes[place].forget()
             self.schedule.make_ready(place)
         else:
             self._decided_end(place, asked, event)
@@ -184,11 +240,17 @@ class Run(RunState):
         """A decision that settles the task."""
         node = self.schedule.nodes[place]
         self.just_settled = True
+        call = self.calls.get(place)
+        if call is not None:
+            self._end_visit(node, call.visit, call.attempts, call.retried)
         if event.decision == "skip":
             self.schedule.settle(place, "SKIPPED", "person")
         elif event.decision == "done":
             node.data, node.error = event.result, None
             self._succeed(place)
+        elif event.decision == "fail" and asked.kind == "interrupted":
+            self.trace.append((self.compiled.graph.ids[place], "fail"))
+            self._fail(place)
         elif event.decision == "fail":
             self._abort(place, node.error or ev.TaskError("rejected", "a person let it fail"))
         else:
@@ -243,9 +305,12 @@ class Run(RunState):
         node.attempts += attempts
         node.retried += retried
         self._approved.pop(node.place, None)
+        self.calls.pop(node.place, None)
+        if self.interrupted:
+            self.interrupted -= {node.place}
         if node.place in self.schedule.turns.running:
             self.schedule.finish(node.place)
-            self.context.close_view(node.place)
+        self.context.close_view(node.place)
 
     def _succeed(self, place: int) -> None:
         if self.rollbacks is not None:
@@ -324,6 +389,7 @@ class Run(RunState):
         self.to_ask.clear()
         for task in self.approvals.withdraw_all():
             self.schedule.put_back(self.compiled.graph.index[task])
+        self._let_go(self.interrupted - self.running)
         if self.going_back is not None and self.going_back.calling is None:
             rollback.leave(self)
 
@@ -336,7 +402,7 @@ class Run(RunState):
 
     def _jump(self, place: int, target: int, status: Status) -> None:
         self.schedule.jump(place, target, status)
-        if self.approvals.open or self._approved or self.to_ask:
+        if self.approvals.open or self._approved or self.to_ask or self.interrupted:
             self._withdraw(set(self.schedule.reset))
         self.schedule.reset.clear()
         if self.rollbacks is not None:
@@ -347,6 +413,13 @@ class Run(RunState):
         self.approvals.withdraw({self.compiled.graph.ids[place] for place in reset})
         self.to_ask = [place for place in self.to_ask if place not in reset]
         self._approved = {place: asked for place, asked in self._approved.items() if place not in reset}
+        self._let_go((self.interrupted & reset) - self.running)
+
+    def _let_go(self, places: Iterable[int]) -> None:
+        """Visits that were interrupted, and that nobody goes on with."""
+        for place in places:
+            call = self.calls[place]
+            self._end_visit(self.schedule.nodes[place], call.visit, call.attempts, call.retried)
 
 
 _CHANGES: dict[type[ev.Event], Callable[[Run, Any], None]] = {
@@ -367,7 +440,10 @@ _CHANGES: dict[type[ev.Event], Callable[[Run, Any], None]] = {
     ev.PauseAsked: Run._pause_wanted,
     ev.CancelAsked: Run._cancel_wanted,
     ev.LimitPassed: Run._limit_passed,
-    ev.RunTakenUp: Run._nothing,
+    ev.AttemptFailed: Run._attempt_failed,
+    ev.AttemptStarted: Run._attempt_started,
+    ev.TaskInterrupted: Run._task_interrupted,
+    ev.RunTakenUp: Run._taken_up,
     ev.RunForked: Run._nothing,
     ev.DecisionIgnored: Run._nothing,
     ev.CallAbandoned: Run._nothing,

@@ -39,6 +39,7 @@ class Schedule:
         "_touched",
         "changed",
         "graph",
+        "moved",
         "nodes",
         "reset",
         "turns",
@@ -57,6 +58,8 @@ class Schedule:
         self._touched: set[int] = set()
         self.changed: set[int] | None = None
         """Once somebody wants to know: tasks whose status has changed since that was last looked at."""
+        self.moved: set[int] | None = None
+        """The same for somebody else."""
         self._checks: list[int] = []
         self._stopped = False
 
@@ -74,6 +77,8 @@ class Schedule:
         node.status = status
         if self.changed is not None:
             self.changed.add(node.place)
+        if self.moved is not None:
+            self.moved.add(node.place)
 
     def put_back(self, place: int) -> None:
         """The task waits for nothing any more, and has not run."""
@@ -90,6 +95,13 @@ class Schedule:
         """The task waits for a person, holding nothing."""
         self.turns.drop(place)
         self._set(self.nodes[place], "WAITING_APPROVAL")
+
+    def interrupt(self, place: int) -> None:
+        """A call is under way no more, though its visit is not over: the task waits for a person."""
+        self.turns.release(place)
+        if self._holds:
+            self._release_holds(place)
+        self.wait(place)
 
     def make_ready(self, place: int) -> None:
         """The person agreed: the task is ready again."""
@@ -300,6 +312,10 @@ class Schedule:
                 hold.waiting.add(place)
                 return True
         return False
+
+    def held_by(self, place: int) -> list[int]:
+        """The tasks that a jump has reset while they ran, and for whose end this one of its tasks waits."""
+        return sorted({each for hold in self._holds if place in hold.members for each in hold.running})
 
     # Jumps ----------------------------------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from fsm_agent.core import events as ev
 from fsm_agent.core.approvals import Approvals
+from fsm_agent.core.calls import Call
 from fsm_agent.core.context import SharedContext
 from fsm_agent.core.failures import Ending, Failures
 from fsm_agent.core.machine import FINAL
@@ -16,21 +17,23 @@ from fsm_agent.core.rollback import Rollback, Rollbacks
 from fsm_agent.core.schedule import Schedule
 from fsm_agent.plan.compiled import CompiledPlan, CompiledTask
 
-PlanSource = Callable[[str], CompiledPlan]
-"""Gives the compiled plan of a digest."""
+PlanSource = Callable[[ev.PlanAdopted], CompiledPlan]
+"""Gives the compiled plan that an event speaks of, by its digest."""
 
 _NO_GRANTS: frozenset[str] = frozenset()
+_NOWHERE: frozenset[int] = frozenset()
 
 
 class RunState:
     """The state of one run."""
 
     __slots__ = (
-        "_approved", "_cleanup", "_plan_approved", "_plans", "_results", "approvals", "cancelled", "cleaning",
-        "cleanup_over", "compiled", "context", "discarded_calls", "ending", "executed", "failures", "grants", "history",
-        "inputs", "is_ending", "judged", "just_settled", "max_task_runs", "passed_guard", "pause_asked", "phase",
-        "plan_version", "rejection", "replan_due", "rollbacks", "run_id", "running", "schedule", "secrets", "seq",
-        "started", "to_ask", "total_visits", "trace", "unrun_finalizers",
+        "_approved", "_cleanup", "_plan_approved", "_plans", "_results", "active_for", "active_since", "approvals",
+        "at", "calls", "cancelled", "cleaning", "cleanup_over", "compiled", "context", "discarded_calls", "ending",
+        "executed", "failures", "grants", "history", "inputs", "interrupted", "is_ending", "judged", "just_settled",
+        "max_task_runs", "moved", "passed_guard", "pause_asked", "phase", "plan_digest", "plan_version", "rejection",
+        "replan_due", "rollbacks", "run_id", "running", "schedule", "secrets", "seq", "started", "to_ask",
+        "total_visits", "trace", "unrun_finalizers",
     )  # fmt: skip
 
     # There once a plan was adopted.
@@ -44,6 +47,12 @@ class RunState:
         self.phase: ev.Phase = "idle"
         self.passed_guard: str | None = None
         self.seq = 0
+        self.at = 0.0
+        """When the last event was, in seconds since 1970."""
+        self.active_for = 0.0
+        """For how many seconds the run was under way in earlier spans: not paused, and with somebody to drive it."""
+        self.active_since: float | None = None
+        """When the present span began; None while paused."""
         self.started: ev.RunStarted | None = None
         self.grants: frozenset[str] = _NO_GRANTS
         """The permissions that the run was granted."""
@@ -52,9 +61,12 @@ class RunState:
         """All inputs, secret ones too: for expressions and calls only, never for records."""
         self.history: list[ev.PhaseChanged] = []
         """Every transition, with the guard that let it through."""
+        self.moved: set[int] | None = None
+        """Where somebody watches the tasks: places of those that stand differently since that was last looked at."""
         self.trace: list[tuple[str, str]] = []
         self.approvals = Approvals()
         self.plan_version = 0
+        self.plan_digest: str | None = None
         self.rejection: ev.PlanRejected | None = None
         self.judged: ev.CriteriaJudged | None = None
         self.total_visits = 0
@@ -62,6 +74,10 @@ class RunState:
         self.discarded_calls = 0
         self.running: set[int] = set()
         """Places of the tasks whose call is under way, reset ones included."""
+        self.calls: dict[int, Call] = {}
+        """The visits of tasks between their start and their verdict, by place."""
+        self.interrupted: frozenset[int] = _NOWHERE
+        """Places of those among them that wait for a person, or go on with the visit at their next turn."""
         self.just_settled = False
         self.pause_asked = False
         self.cancelled: ev.CancelAsked | None = None
@@ -78,7 +94,7 @@ class RunState:
         self.cleanup_over = False
         self.unrun_finalizers: list[str] = []
         self.to_ask: list[int] = []
-        """Tasks that failed and whose recovery is to ask a person, not asked yet."""
+        """Tasks that a person is to be asked about, and was not yet: they failed, or were interrupted."""
         self._cleanup: deque[int] | None = None
         self._plans = plans
         self._plan_approved = False
@@ -205,3 +221,7 @@ class RunState:
     def approved(self, place: int) -> ev.ApprovalAsked | None:
         """What a person agreed to for the task's next visit."""
         return self._approved.get(place)
+
+    def active_time(self, now: float) -> float:
+        """For how many seconds the run has been under way. Time in *paused*, and without a driver, does not count."""
+        return self.active_for + (max(0.0, now - self.active_since) if self.active_since is not None else 0.0)

@@ -10,9 +10,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from msgspec import structs
+
 from fsm_agent.clock import Timer
-from fsm_agent.core.approvals import approval_id, digest_of
-from fsm_agent.core.events import ApprovalAsked, ApprovalDecided, ApprovalHandedOn, Verdict
+from fsm_agent.core.approvals import approval_id, decision_on, digest_of, has_expired
+from fsm_agent.core.events import ApprovalAsked, ApprovalHandedOn, ApprovalKind, Verdict
 from fsm_agent.core.rollback import question_about_compensation
 from fsm_agent.engine.host import RunHost
 from fsm_agent.errors import DecisionRefused
@@ -68,18 +70,36 @@ class Approving:
     # Questions ------------------------------------------------------------------------------------------------------
 
     def ask_about_plan(self) -> None:
-        """A person must agree to the plan."""
+        """Somebody must agree to the plan."""
         run = self._host.run
         digest = digest_of(run.compiled.plan.to_json())
         name = approval_id(run.run_id, None, run.plan_version, None, digest)
-        self._ask(ApprovalAsked(approval=name, kind="plan", visit=0, digest=digest))
+        has_approver = self._approver is not None
+        self._ask(ApprovalAsked(approval=name, kind="plan", visit=0, digest=digest, approver=has_approver))
 
-    def ask_about_failure(self, place: int) -> None:
-        """A task failed, and a person must say what is to become of it."""
+    def ask_about_task(self, place: int) -> None:
+        """A task failed, or its call was interrupted, and a person must say what is to become of it."""
         run = self._host.run
         node, task = run.schedule.nodes[place], run.compiled.graph.ids[place]
-        name = approval_id(run.run_id, task, node.visits, None, "failed")
-        self._ask(ApprovalAsked(approval=name, kind="failed", task=task, visit=node.visits, error=node.error))
+        call = run.calls.get(place)
+        kind: ApprovalKind = "failed" if call is None else "interrupted"
+        which = kind if call is None else f"{kind} {call.attempts}"
+        name = approval_id(run.run_id, task, node.visits, None, which)
+        parameters = None if call is None else call.parameters
+        self._ask(
+            ApprovalAsked(
+                approval=name, kind=kind, task=task, visit=node.visits, parameters=parameters, error=node.error
+            )
+        )
+
+    def ask_again(self) -> None:
+        """Questions that were open when another process left the run: the approver of this one is asked, if any."""
+        run = self._host.run
+        for event in list(run.approvals.open.values()):
+            if self._approver is not None and event.kind in ("task", "plan"):
+                self._ask(structs.replace(event, approver=True))
+            elif event.approver and event.approval not in run.approvals.handed_on:
+                self._host.record(ApprovalHandedOn(approval=event.approval, task=event.task))
 
     def ask_about_compensation(self, place: int) -> None:
         """A task could not be undone, and a person must say whether it is now, or is to be tried again."""
@@ -90,7 +110,12 @@ class Approving:
         self.asked(event)
 
     def asked(self, event: ApprovalAsked) -> None:
-        """A question was recorded: start its clock, and ask the approver if there is one."""
+        """A question was recorded: once that is durable start its clock, and ask the approver if there is one."""
+        self._host.when_durable(partial(self._put, event))
+
+    def _put(self, event: ApprovalAsked) -> None:
+        if self._closed or event.approval not in self._host.run.approvals.open:
+            return
         self._forget(event.approval)
         if event.expires_at is not None:
             self._set_timer(event, event.expires_at)
@@ -170,11 +195,21 @@ class Approving:
                     self._set_timer(event, event.expires_at)
 
     def decide(
-        self, which: str | None, verdict: Verdict, *, by: str | None = None, why: str | None = None, result: Any = None
+        self,
+        which: str | None,
+        verdict: Verdict,
+        *,
+        by: str | None = None,
+        why: str | None = None,
+        result: Any = None,
+        at: float | None = None,
     ) -> None:
-        """Someone decides about an approval (by its id, or its task's only one). Raises DecisionRefused, NotJson."""
+        """Someone decides about an approval (by its id, or its task's only one), or did so at the time of day `at`.
+
+        Raises DecisionRefused, NotJson.
+        """
         event = self._host.run.approvals.find(which, verdict)
-        if event.expires_at is not None and self._host.clock.now() > event.expires_at:
+        if has_expired(event, self._host.clock.now() if at is None else at):
             self._settle(event, "expired", by=None, why=None)
             raise DecisionRefused(f"the approval of {event.task!r} has expired", hint="it counts as rejected")
         self._settle(event, verdict, by=by, why=why, result=to_plain(result))
@@ -183,17 +218,7 @@ class Approving:
         self, event: ApprovalAsked, verdict: Verdict, *, by: str | None, why: str | None, result: Any = None
     ) -> None:
         self._forget(event.approval)
-        self._host.tell(
-            ApprovalDecided(
-                approval=event.approval,
-                decision=verdict,
-                task=event.task,
-                visit=event.visit,
-                by=by,
-                why=why,
-                result=result,
-            )
-        )
+        self._host.tell(decision_on(event, verdict, by=by, why=why, result=result))
 
     def _forget(self, approval: str) -> None:
         """A question is answered, or put anew: whoever was asked before is not waited for any more."""

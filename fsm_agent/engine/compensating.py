@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from fsm_agent.core.approvals import digest_of
+from fsm_agent.core.calls import Call, interruption
 from fsm_agent.core.events import Compensated, CompensationStarted, Event, TaskError, TaskInterrupted
-from fsm_agent.core.names import names_of_template
 from fsm_agent.core.rollback import Rollback
 from fsm_agent.core.run import Run
 from fsm_agent.engine.secrets import Secrets
 from fsm_agent.engine.turns import TurnFailed, TurnTaken, TurnTaker
-from fsm_agent.errors import ConditionError, SkillError
+from fsm_agent.errors import SkillError
+from fsm_agent.plan.catalog import SkillPolicy
 from fsm_agent.plan.compiled import CompiledTask
+from fsm_agent.plan.policy import after_interruption, effective_policy
 from fsm_agent.redaction import MASK
 from fsm_agent.skills.registry import SkillRegistry
 
@@ -28,29 +31,55 @@ def compensation_at_turn(turns: TurnTaker, place: int) -> TurnTaken:
     visit = run.schedule.nodes[place].visits
     notes: list[Event] = []
     try:
-        skill = turns.skill_of(task)
-        ready = turns.ready(place, visit, skill, task, _parameters(turns, place, task), notes)
+        skill = turns.permitted(task)
+        parameters = _parameters(turns, place, task)
+        if skill.before:
+            parameters = turns.filtered(skill, task, visit, parameters, notes)
+        ready = turns.ready(place, visit, skill, parameters)
     except TurnFailed as failure:
         failed = Compensated(task=task.task.id, visit=visit, status="FAILED", error=failure.error)
         return TurnTaken([*notes, failed])
+    ready.undoes = task
     attempt = _under_way(run).attempts + 1
-    parameters = turns.secrets.out_of(ready.parameters)
-    started = CompensationStarted(task=task.task.id, visit=visit, attempt=attempt, parameters=dict(parameters))
-    return TurnTaken([*notes, started], ready)
+    shown = dict(turns.secrets.out_of(ready.parameters))
+    return TurnTaken(
+        [*notes, CompensationStarted(task=task.task.id, visit=visit, attempt=attempt, parameters=shown)], ready
+    )
 
 
-def interruption(run: Run, registry: SkillRegistry) -> TaskInterrupted | None:
-    """What is to be recorded of a compensation whose call was under way when the process died; None without one."""
+def what_became_of(run: Run, registry: SkillRegistry) -> Event | None:
+    """What is to be recorded of a compensation whose process has died; None if none was under way.
+
+    One whose call was under way is called again if it is idempotent, and one that waited to be tried again is, too.
+    About all others, and where its fallback had its turn, a person decides. In a run that is ending none is called.
+    """
     back = run.going_back
-    if back is None or back.calling is None:
+    if back is None or back.calling is None or back.call is None:
         return None
-    task = _compensation(run, back.calling)
+    call, task = back.call, _compensation(run, back.calling)
+    if run.is_ending:
+        error = interruption(call.attempts)
+        return Compensated(
+            task=task.task.id,
+            visit=call.visit,
+            status="FAILED",
+            attempts=call.attempts,
+            retried=call.retried,
+            error=error,
+        )
+    again = not call.fallback and (not call.calling or _may_be_called_again(registry, task, call))
+    return TaskInterrupted(task=task.task.id, visit=call.visit, attempt=call.attempts, then="again" if again else "ask")
+
+
+def _may_be_called_again(registry: SkillRegistry, task: CompiledTask, call: Call) -> bool:
     try:
-        again = registry.get(task.skill or "").spec.idempotent
+        spec = registry.get(task.skill or "").spec
     except SkillError:
-        again = False
-    visit = run.schedule.nodes[back.calling].visits
-    return TaskInterrupted(task=task.task.id, visit=visit, attempt=back.attempts, then="again" if again else "ask")
+        return False
+    return (
+        after_interruption(effective_policy(SkillPolicy(), spec.policy, idempotent=spec.idempotent), call.attempts)
+        == "again"
+    )
 
 
 def _compensation(run: Run, place: int) -> CompiledTask:
@@ -68,40 +97,38 @@ def _under_way(run: Run) -> Rollback:
 
 def _parameters(turns: TurnTaker, place: int, task: CompiledTask) -> Mapping[str, Any]:
     """Its own, where it has some; else exactly those that the task was called with."""
-    run, rollbacks = turns.run, turns.run.rollbacks
-    own = task.task.compensation
-    if own is not None and own.parameters is not None:
-        late = rollbacks.late if rollbacks is not None else {}
-        result = late[place] if place in late else run.schedule.nodes[place].data
-        return turns.rendered(task, names_of_template(run, task.parameters, result=result))
-    recorded = rollbacks.parameters.get(place) if rollbacks is not None else None
-    return _as_called(turns, run.task(place), recorded)
+    run, rollbacks, own = turns.run, turns.run.rollbacks, task.task.compensation
+    if rollbacks is not None and own is not None and own.parameters is not None:
+        late = rollbacks.late
+        return turns.render(task, result=late[place] if place in late else run.schedule.nodes[place].data)
+    call = rollbacks.calls.get(place) if rollbacks is not None else None
+    if call is None or call.parameters is None:
+        return turns.render(run.task(place))
+    return _as_called(turns, run.task(place), call.parameters, call.seal)
 
 
-def _as_called(turns: TurnTaker, task: CompiledTask, recorded: dict[str, Any] | None) -> Mapping[str, Any]:
+def _as_called(turns: TurnTaker, task: CompiledTask, recorded: dict[str, Any], seal: str) -> Mapping[str, Any]:
     """The parameters of the task's call: as recorded, with the secrets, which a record leaves out, put in again.
 
-    They are what the same parameters come to now. Inputs do not change, so that this holds for secret ones.
+    They are what the same parts come to now: inputs do not change in a run. The seal tells whether that is right.
     """
-    if recorded is not None and not _holds_mask(recorded):
+    if not seal or digest_of(recorded) == seal:
         return recorded
-    now: Any = None
     try:
-        now = task.parameters.render(names_of_template(turns.run, task.parameters), turns.services.evaluators.mine)
-    except ConditionError as error:
-        if recorded is None:
-            raise TurnFailed(TaskError("parameters", error.message, type(error).__name__)) from None
-    if recorded is None:
-        return dict(now)
+        now: Any = turns.render(task)
+    except TurnFailed:
+        now = None
     try:
-        unmasked: dict[str, Any] = _unmasked(recorded, now, turns.secrets)
+        found: dict[str, Any] | None = _unmasked(recorded, now, turns.secrets)
     except _Lost:
+        found = None
+    if found is None or turns.secrets.digest(found) != seal:
         message = (
             "the task's own parameters held a secret, and cannot be worked out again: "
             "give its compensation parameters of its own"
         )
-        raise TurnFailed(TaskError("parameters", message)) from None
-    return unmasked
+        raise TurnFailed(TaskError("parameters", message))
+    return found
 
 
 def _holds_mask(value: Any) -> bool:

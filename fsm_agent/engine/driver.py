@@ -8,9 +8,10 @@ For a stream it is the consumer who takes it on, command by command.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import Context, copy_context
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -18,8 +19,8 @@ from fsm_agent.core import events as ev
 from fsm_agent.core import rollback
 from fsm_agent.core.commands import (
     AskAboutCompensation,
-    AskAboutFailure,
     AskAboutPlan,
+    AskAboutTask,
     Begin,
     BeginRollback,
     Command,
@@ -41,17 +42,22 @@ from fsm_agent.engine.approving import Approver, Approving
 from fsm_agent.engine.compensating import compensation_at_turn
 from fsm_agent.engine.contexts import context_for
 from fsm_agent.engine.judgement import judge_criteria
+from fsm_agent.engine.ledger import Ledger
 from fsm_agent.engine.listening import Listener, Listeners
 from fsm_agent.engine.planning import Planning
 from fsm_agent.engine.secrets import Secrets
 from fsm_agent.engine.services import Services
+from fsm_agent.engine.taking_up import take_up_calls
 from fsm_agent.engine.timekeeping import Timekeeper
 from fsm_agent.engine.turns import Ready, TurnTaker
 from fsm_agent.engine.visits import Visit
 from fsm_agent.journal.protocol import Journal
+from fsm_agent.journal.writer import StoredJournal
 from fsm_agent.plan.compiled import CompiledTask
 from fsm_agent.skills.context import SkillContext, TaskInfo
 from fsm_agent.skills.skill import Skill
+
+TakenUpFor = Literal["resume", "recover", "decide", "cancel", "pause"]
 
 BREATH = 0.005
 """How long a run may go on before the event loop gets to do other work, in seconds."""
@@ -67,9 +73,10 @@ class Driver:
     """One run under way."""
 
     __slots__ = (
-        "_acceptor", "_append", "_approver", "_approving", "_busy", "_evaluators", "_fault", "_inbox", "_now",
-        "_planning", "_policies", "_reacting", "_task_infos", "_times", "_turns", "_visits", "_waiter",
-        "cancel_grace", "clock", "journal", "listeners", "loop", "random", "run", "secrets", "variables",
+        "_acceptor", "_append", "_approver", "_approving", "_busy", "_evaluators", "_fault", "_inbox", "_ledger",
+        "_now", "_planning", "_reacting", "_steps", "_task_infos", "_times", "_visits", "_waiter",
+        "cancel_grace", "clock", "journal", "listeners", "loop", "policies", "random", "run", "secrets", "turns",
+        "variables",
     )  # fmt: skip
 
     def __init__(
@@ -81,6 +88,7 @@ class Driver:
         *,
         listeners: Iterable[Listener] = (),
         approver: Approver | None = None,
+        secrets: Secrets | None = None,
     ) -> None:
         self.run = run
         self.clock = services.clock
@@ -89,15 +97,15 @@ class Driver:
         self._append = journal.append
         self.listeners = Listeners(listeners)
         self.cancel_grace = 0.1
-        self.secrets = Secrets()
+        self.secrets = secrets or Secrets()
         self._approver = approver
         self._approving: Approving | None = None
         self._evaluators = services.evaluators
         self._planning = planning
-        self._turns = TurnTaker(run, services, self.secrets, has_approver=approver is not None)
+        self.turns = TurnTaker(run, services, self.secrets, has_approver=approver is not None)
         self._acceptor = Acceptor(run, services)
         self._times = Timekeeper(run, self.clock)
-        self._policies = services.policies
+        self.policies = services.policies
         self.loop: asyncio.AbstractEventLoop | None = None
         """The event loop that the run is driven in."""
         self.variables: Context | None = None
@@ -111,6 +119,9 @@ class Driver:
         self._now = 0.0
         """The time of day in the present reaction: what happens in one has one time."""
         self._fault: BaseException | None = None
+        self._ledger = Ledger(self, journal, services.executor) if isinstance(journal, StoredJournal) else None
+        self._steps: list[Callable[[], None]] = []
+        """What is to be done once all that is recorded is durable."""
 
     # Driving --------------------------------------------------------------------------------------------------------
 
@@ -128,10 +139,14 @@ class Driver:
     async def step(self) -> bool:
         """One command; where there is none, wait for news. False once there is nothing more to do."""
         self.loop, self.variables = asyncio.get_running_loop(), copy_context()
-        if self._turn():
-            return True
-        if self._resting():
-            return False
+        if not self._is_writing:
+            seq = self.run.seq
+            self._turn()
+            is_durable = self._settle()
+            if self.run.seq != seq:
+                return True
+            if is_durable and self._resting():
+                return False
         await self._news()
         return True
 
@@ -144,14 +159,17 @@ class Driver:
 
     def _go_on(self) -> None:
         """Command after command, until there is something to wait for; now and then the loop gets a breath."""
+        if self._is_writing:
+            return
         self._busy = True
         self._now = self.clock.now()
         try:
             began = self.clock.monotonic()
             count = 0
-            while self._turn():
+            while self._turn() or self._has_settled_to_news():
                 count += 1
                 if count % _LOOKS == 0 and self.clock.monotonic() - began > BREATH:
+                    self._settle()
                     asyncio.get_running_loop().call_soon(self.wake)
                     return
         except BaseException as fault:  # noqa: BLE001 - it is raised where the run is awaited
@@ -182,10 +200,14 @@ class Driver:
     def _resting(self) -> bool:
         """Whether the run is over, or waits for somebody to resume it."""
         run = self.run
+        if self._is_writing:
+            return False
         return run.final or (run.phase == "paused" and not self._inbox and type(decide(run)) is Rest)
 
     def _turn(self) -> bool:
         """One command. False where there is none to be performed now."""
+        if self._fault is not None:
+            return False
         if self._inbox:
             self._take_in()
         command = decide(self.run)
@@ -211,8 +233,8 @@ class Driver:
                 return self._planning.go_on(self)
             case AskAboutPlan():
                 self.approving.ask_about_plan()
-            case AskAboutFailure(place):
-                self.approving.ask_about_failure(place)
+            case AskAboutTask(place):
+                self.approving.ask_about_task(place)
             case BeginRollback():
                 self.record(rollback.begin(self.run))
             case Compensate(place):
@@ -234,7 +256,10 @@ class Driver:
         stamped = msgspec.structs.replace(event, seq=run.seq + 1, at=at, run_id=run.run_id)
         run.evolve(stamped)
         self._append(stamped)
-        if self.listeners.any:
+        if self._ledger is not None:
+            if not self._busy:
+                self._ledger.later()
+        elif self.listeners.any:
             self.listeners.tell(stamped)
 
     def tell(self, event: ev.Event) -> None:
@@ -249,13 +274,69 @@ class Driver:
         except BaseException as fault:  # noqa: BLE001 - see above
             self.failed(fault)
 
+    # Durability -----------------------------------------------------------------------------------------------------
+
+    @property
+    def _is_writing(self) -> bool:
+        return self._ledger is not None and self._ledger.is_writing
+
+    def _settle(self) -> bool:
+        """Make durable what was recorded, and do what waited for that. False if it takes time.
+
+        A plan that was given comes with the run's first commit: without it nobody could go on with the run.
+        """
+        if self._ledger is None or (self._planning.prepared is not None and self.run.phase in ("idle", "planning")):
+            return True
+        while self._ledger.settle():
+            if not self._steps:
+                return True
+            self._do_steps()
+        return False
+
+    def _has_settled_to_news(self) -> bool:
+        """Nothing is left to do: it is made durable. True if that has brought more to do."""
+        seq = self.run.seq
+        return self._ledger is not None and self._settle() and (self.run.seq != seq or bool(self._inbox))
+
+    def when_durable(self, step: Callable[[], None]) -> None:
+        """Do this once all that is recorded so far is durable: at once, where nothing is kept."""
+        if self._ledger is None:
+            step()
+            return
+        self._steps.append(step)
+        self.wake()
+
+    def committed(self, events: Sequence[ev.Event]) -> None:
+        """All that was recorded is durable."""
+        if self.listeners.any:
+            for event in events:
+                self.listeners.tell(event)
+        self._do_steps()
+
+    def _do_steps(self) -> None:
+        steps, self._steps = self._steps, []
+        for step in steps:
+            step()
+
+    def take_in_ended(self) -> None:
+        """The store is in trouble: what calls have come to is recorded, so that it is written with the rest."""
+        if self.run.cancel_asked:
+            self._stop_calls()
+        if self._inbox:
+            self._take_in()
+
+    @property
+    def calls_under_way(self) -> bool:
+        """Whether anything may still end whose outcome would be lost."""
+        return any(visit.calling for visit in self._visits.values())
+
     # Performing -----------------------------------------------------------------------------------------------------
 
     def _fire(self, trigger: ev.Trigger) -> None:
         run = self.run
         event = run.fire(trigger, run.seq + 1, self._now if self._busy else self.clock.now())
         self._append(event)
-        if self.listeners.any:
+        if self._ledger is None and self.listeners.any:
             self.listeners.tell(event)
         if event.dest not in _ROUND:
             self._enter(event.dest)
@@ -276,7 +357,7 @@ class Driver:
         self.record(ev.RunFinished(phase=self.run.phase, outcome=verdict.outcome, reason=verdict.reason))
 
     def _begin(self, place: int) -> None:
-        taken = self._turns.take(place)
+        taken = self.turns.take(place)
         for event in taken.events:
             self.record(event)
             if isinstance(event, ev.ApprovalAsked):
@@ -284,21 +365,27 @@ class Driver:
         if taken.ready is not None:
             if self.run.cleaning == place:
                 self._times.begin_cleanup(self.tell_later)
-            self._visit(taken.ready, self.run.task(place)).start()
+            visit = self.visit(taken.ready)
+            if taken.ready.call is None:
+                visit.start()
+            else:
+                visit.go_on()
 
     def _compensate(self, place: int) -> None:
-        taken = compensation_at_turn(self._turns, place)
+        taken = compensation_at_turn(self.turns, place)
         for event in taken.events:
             self.record(event)
-        back, task = self.run.going_back, self.run.task(place).compensation
-        if taken.ready is not None and back is not None and task is not None:
-            visit = self._visit(taken.ready, task)
+        back = self.run.going_back
+        if taken.ready is not None and back is not None:
+            visit = self.visit(taken.ready)
             visit.attempts = back.attempts - 1  # those that were interrupted count
             visit.start()
 
-    def _visit(self, ready: Ready, task: CompiledTask) -> Visit:
+    def visit(self, ready: Ready) -> Visit:
+        """A visit under way: it is to be started, or goes on."""
         place = ready.place
-        policy = self._policies.of(task, ready.skill)
+        task = ready.undoes or self.run.task(place)
+        policy = self.policies.of(task, ready.skill)
         visit = Visit(self, self._acceptor, ready, task, policy, self.run.context.view_of(place))
         self._visits[place] = visit
         return visit
@@ -335,8 +422,8 @@ class Driver:
         return self._fault is not None
 
     def failed(self, fault: BaseException) -> None:
-        """Something is wrong in the engine itself: the run cannot go on."""
-        self._fault = fault
+        """Something is wrong in the engine itself, or with its store: the run cannot go on here."""
+        self._fault = self._fault or fault
         self._tell_waiter()
 
     def task_info(self, task: CompiledTask) -> TaskInfo:
@@ -354,6 +441,25 @@ class Driver:
         """A context for one attempt."""
         return context_for(self, visit, skill)
 
+    # What another process has left ----------------------------------------------------------------------------------
+
+    @contextmanager
+    def one_reaction(self) -> Iterator[None]:
+        """All that is recorded meanwhile belongs together: it is made durable at once, before anything is called."""
+        self._busy = True
+        self._now = self.clock.now()
+        try:
+            yield
+        finally:
+            self._busy = False
+
+    def take_up(self, name: str, why: TakenUpFor) -> None:
+        """Drive a run from now on that was folded from its journal. `name` tells who does."""
+        self.record(ev.RunTakenUp(driver=name, why=why))
+        take_up_calls(self, self._now)
+        if self.run.approvals.open:
+            self.approving.ask_again()
+
     # What people do -------------------------------------------------------------------------------------------------
 
     @property
@@ -370,15 +476,30 @@ class Driver:
         self._fire("resume")
 
     def decide(
-        self, which: str | None, verdict: ev.Verdict, *, by: str | None, why: str | None, result: Any = None
+        self,
+        which: str | None,
+        verdict: ev.Verdict,
+        *,
+        by: str | None,
+        why: str | None,
+        result: Any = None,
+        at: float | None = None,
     ) -> None:
-        """Someone decides about what waits. Raises DecisionRefused, NotJson."""
-        self.approving.decide(which, verdict, by=by, why=why, result=result)
+        """Someone decides about what waits, or did so at the time of day `at`. Raises DecisionRefused, NotJson."""
+        self.approving.decide(which, verdict, by=by, why=why, result=result, at=at)
+
+    def answering(self, request: int) -> None:
+        """What is recorded next answers a request from the store."""
+        if isinstance(self.journal, StoredJournal):
+            self.journal.answer(request)
 
     def close(self) -> None:
         """Nothing of this run goes on: what is under way is told to stop, and its outcome is not waited for."""
         self._reacting = False
         self._close_all()
+        self._steps.clear()
+        if self._ledger is not None:
+            self._ledger.close()
         for visit in list(self._visits.values()):
             visit.drop()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Protocol
 
 from fsm_agent.clock import Clock
@@ -27,6 +28,9 @@ class RunHost(Protocol):
 
     def tell(self, event: Event) -> None:
         """Record what came from outside of the driver's own commands, and go on."""
+
+    def when_durable(self, step: Callable[[], None]) -> None:
+        """Do this once all that is recorded so far is durable."""
 
     def wake(self) -> None:
         """Something happened: go on."""

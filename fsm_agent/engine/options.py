@@ -35,6 +35,8 @@ class RunOptions(TypedDict, total=False):
     """Seconds that the run may take, instead of the plan's `limits.deadline`."""
     max_parallel: int | None
     """How many tasks may run at once, instead of the plan's `limits.max_parallel`."""
+    require_plan_approval: bool
+    """Whether a person must agree to the plan before anything runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,7 @@ class CheckedOptions:
     approver: Approver | None = None
     deadline: float | None = None
     max_parallel: int | None = None
+    require_plan_approval: bool = False
 
 
 def check_options(options: RunOptions) -> CheckedOptions:
@@ -67,6 +70,7 @@ def check_options(options: RunOptions) -> CheckedOptions:
         approver=checked_approver(options.get("approver")),
         deadline=_seconds(options.get("deadline"), "deadline"),
         max_parallel=_count(options.get("max_parallel"), "max_parallel"),
+        require_plan_approval=_switch(options.get("require_plan_approval", False), "require_plan_approval"),
     )
 
 
@@ -149,6 +153,12 @@ def _count(value: object, name: str) -> int | None:
         return None
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise UsageError(f"{name} must be a whole number from 1 up")
+    return value
+
+
+def _switch(value: object, name: str) -> bool:
+    if not isinstance(value, bool):
+        raise UsageError(f"{name} must be True or False, not {_kind(value)}")
     return value
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +10,8 @@ from typing import Any
 from fsm_agent.core.events import PlanAdopted, PlanRejected
 from fsm_agent.engine.host import RunHost
 from fsm_agent.errors import FsmAgentError, InvalidPlan
-from fsm_agent.jsonable import encode
+from fsm_agent.journal.loading import StoredPlans, digest_of_plan
+from fsm_agent.plan.catalog import Catalog
 from fsm_agent.plan.compiled import CompiledPlan
 from fsm_agent.plan.inputs import check_inputs
 from fsm_agent.planner.protocol import Planner, PlanRequest
@@ -28,7 +28,7 @@ class Prepared:
     @staticmethod
     def of(compiled: CompiledPlan) -> Prepared:
         """Take the digest of a plan's normal form."""
-        return Prepared(compiled, hashlib.sha256(encode(compiled.plan.to_json())).hexdigest()[:32])
+        return Prepared(compiled, digest_of_plan(compiled.plan.to_json()))
 
 
 @dataclass(slots=True)
@@ -41,14 +41,21 @@ class Planning:
     planner: Planner | None = None
     check: Callable[[Any], Prepared] | None = None
     """Checks what a planner proposes. Raises InvalidPlan."""
+    catalog: Catalog = field(default_factory=Catalog)
+    """What the engine knows besides the plan: kinds of workers, and the skill for tasks that name nobody."""
     library: dict[str, CompiledPlan] = field(default_factory=dict)
     """The compiled plans of this run, by digest."""
+    stored: StoredPlans | None = None
+    """The plans that the run had in other processes."""
     _asking: asyncio.Task[None] | None = None
     _closed: bool = False
 
-    def plan_of(self, digest: str) -> CompiledPlan:
-        """The compiled plan of a digest."""
-        return self.library[digest]
+    def plan_of(self, adopted: PlanAdopted) -> CompiledPlan:
+        """The compiled plan that an event speaks of."""
+        known = self.library.get(adopted.digest)
+        if known is None and self.stored is not None:
+            return self.stored.plan_of(adopted)
+        return self.library[adopted.digest] if known is None else known
 
     def go_on(self, host: RunHost) -> bool:
         """Adopt the plan that is given, or ask the planner. True if that has brought the run a step further."""
@@ -96,6 +103,9 @@ class Planning:
                 secrets=tuple(secrets),
                 author=author,
                 reason=reason,
+                workers=dict(self.catalog.workers),
+                default_skill=self.catalog.default_skill,
+                guarded=prepared.compiled.guarded_finalizers,
             )
         )
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from fsm_agent.clock import Clock
 from fsm_agent.core.events import CancelAsked, Event
 from fsm_agent.core.result import RunResult, result_of
 from fsm_agent.core.run import Run
-from fsm_agent.engine.driver import Driver
+from fsm_agent.engine.asking import answer
+from fsm_agent.engine.driver import Driver, TakenUpFor
+from fsm_agent.engine.keeping import Keeper
 from fsm_agent.errors import RunExists, RunNotActive, UnknownRun, UsageError
+from fsm_agent.journal.memory import MemoryJournal
+from fsm_agent.journal.records import Lease, Request
+from fsm_agent.journal.writer import StoredJournal
 
 
 @dataclass(slots=True, eq=False)
@@ -23,6 +28,10 @@ class Handle:
     clock: Clock
     driven: bool = False
     elapsed: float = 0.0
+    keeper: Keeper | None = None
+    """The store's door, where the run has a store."""
+    answered: set[int] = field(default_factory=set)
+    """Requests from the store that were taken up."""
 
     def result(self) -> RunResult:
         """The run's result, or its present state."""
@@ -37,22 +46,77 @@ class Handle:
             await self.leave()
             raise
         finally:
-            self.end(began)
+            await self.end(began)
         return self.result()
+
+    # What its store needs -------------------------------------------------------------------------------------------
+
+    @property
+    def run_id(self) -> str:
+        """The run's id."""
+        return self.run.run_id
+
+    @property
+    def lease(self) -> Lease | None:
+        """The right to write to it; None before its first commit."""
+        journal = self.driver.journal
+        return journal.lease if isinstance(journal, StoredJournal) else None
+
+    def take_up(
+        self,
+        owner: str,
+        why: TakenUpFor,
+        secrets: Mapping[str, Any],
+        requests: Iterable[Request],
+        wish: CancelAsked | None,
+    ) -> None:
+        """Go on where another process left the run. `secrets` are its secret inputs, `requests` what was asked of it,
+        `wish` what is wanted of it now.
+        """
+        run, driver = self.run, self.driver
+        run.secrets = dict(secrets)
+        run.inputs.update(secrets)
+        driver.secrets.keep(secrets)
+        if run.plan_version:
+            driver.cancel_grace = run.compiled.plan.limits.cancel_grace
+        with driver.one_reaction():
+            if wish is not None:
+                driver.record(wish)
+            driver.take_up(owner, why)
+            for request in requests:
+                self.answer(request, is_stale=why == "resume" and request.kind == "pause")
+            if run.phase == "paused" and not run.is_ending:
+                driver.fire_resume()
+
+    def answer(self, request: Request, *, is_stale: bool = False) -> None:
+        """Do what somebody asked for through the store, once."""
+        if request.number not in self.answered and not self.run.final:
+            self.answered.add(request.number)
+            answer(self.driver, request, is_stale=is_stale)
+
+    def lost(self, error: Exception) -> None:
+        """The run is another process's by now."""
+        self.driver.failed(error)
 
     def begin(self) -> float:
         """Someone drives the run from now on; returns the moment. Raises RunNotActive if someone does already."""
         if self.driven:
             raise RunNotActive(f"run {self.run.run_id!r} is driven already", hint="use pause, cancel or decide")
         self.driven = True
+        if self.keeper is not None:
+            self.keeper.attendant.begin(self)
         return self.clock.monotonic()
 
-    def end(self, began: float) -> None:
+    async def end(self, began: float) -> None:
         """Nobody drives the run any more."""
         self.driven = False
         self.elapsed += self.clock.monotonic() - began
-        if self.run.final:
+        if self.run.final or self.keeper is not None:
             self.driver.close()
+        if self.keeper is not None:
+            self.keeper.attendant.end(self)
+            if isinstance(self.driver.journal, StoredJournal):
+                await self.keeper.do(self.driver.journal.close)
 
     async def leave(self) -> None:
         """Whoever drives is leaving: the run is cancelled, with its finalizers. A second time it is just dropped."""
@@ -93,8 +157,8 @@ class Runs:
         return handle
 
     def let_go(self, handle: Handle) -> None:
-        """Forget a run that is over; a paused one stays."""
-        if handle.run.final or handle.run.phase != "paused":
+        """Forget a run that is over; a paused one stays, unless it is in a store."""
+        if handle.run.final or handle.run.phase != "paused" or handle.keeper is not None:
             self._handles.pop(handle.run.run_id, None)
 
 
@@ -141,15 +205,17 @@ class RunStream:
             await events.aclose()
         elif self.result is None:  # nothing was ever taken from it
             try:
-                self.handle.begin()
+                began = self.handle.begin()
                 await self.handle.leave()
+                await self.handle.end(began)
             finally:
                 self._end()
 
     async def _drive(self) -> AsyncIterator[Event]:
         self._begun = True
         handle = self.handle
-        fresh = list(handle.driver.journal.events)
+        journal = handle.driver.journal
+        fresh = list(journal.events) if isinstance(journal, MemoryJournal) else []
         handle.driver.listeners.add(fresh.append)
         began = handle.begin()
         try:
@@ -162,7 +228,7 @@ class RunStream:
             await handle.leave()
             raise
         finally:
-            handle.end(began)
+            await handle.end(began)
             self._end()
 
     def _end(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 
 from fsm_agent.clock import Clock, RandomSource
@@ -19,3 +20,5 @@ class Services:
     random: RandomSource
     evaluators: Evaluators = field(default_factory=Evaluators)
     policies: Policies = field(default_factory=Policies)
+    executor: Executor | None = None
+    """Makes the commits of a store that is not quick enough for the event loop."""

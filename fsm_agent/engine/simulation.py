@@ -11,7 +11,7 @@ from fsm_agent.core import events as ev
 from fsm_agent.core import rollback
 from fsm_agent.core.approvals import approval_id
 from fsm_agent.core.commands import (
-    AskAboutFailure,
+    AskAboutTask,
     Begin,
     BeginRollback,
     Command,
@@ -125,7 +125,7 @@ class Simulation:
                 self._adopt()
             case Judge():
                 self._record(judge_criteria(self.run, self._evaluator, self._kept))
-            case AskAboutFailure(place):
+            case AskAboutTask(place):
                 self._ask(place)
             case BeginRollback():
                 self._record(rollback.begin(self.run))

@@ -7,7 +7,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fsm_agent.core.approvals import approval_id, digest_of
-from fsm_agent.core.events import ApprovalAsked, Event, FilterApplied, TaskError, TaskStarted
+from fsm_agent.core.calls import Call
+from fsm_agent.core.context import MISSING, View
+from fsm_agent.core.events import (
+    ApprovalAsked,
+    AttemptStarted,
+    Event,
+    FilterApplied,
+    TaskError,
+    TaskEvaluated,
+    TaskStarted,
+)
 from fsm_agent.core.names import names_of_template
 from fsm_agent.core.opening import decide_at_turn, evaluated_at_turn, open_turn
 from fsm_agent.core.run import Run
@@ -21,13 +31,17 @@ from fsm_agent.skills.skill import Skill
 
 @dataclass(slots=True)
 class Ready:
-    """A visit that may begin: exactly these parameters are called."""
+    """A visit that may begin, or go on: exactly these parameters are called."""
 
     place: int
     visit: int
     skill: Skill
     parameters: Mapping[str, Any]
     kwargs: dict[str, Any]
+    call: Call | None = None
+    """Where the visit stands, if it goes on after an interruption."""
+    undoes: CompiledTask | None = None
+    """The compensation that is called, where the task's visit is undone."""
 
 
 @dataclass(slots=True)
@@ -60,6 +74,8 @@ class TurnTaker:
     def take(self, place: int) -> TurnTaken:
         """Take the turn of the task at this place."""
         run = self.run
+        if place in run.interrupted:
+            return self._again(place)
         evaluator = self.services.evaluators.mine
         ended = open_turn(run, place, evaluator)
         if ended is not None:
@@ -68,26 +84,27 @@ class TurnTaker:
         if task.decision_expression is not None:
             return TurnTaken([decide_at_turn(run, place, task.decision_expression, evaluator)])
         consent = run.approved(place)
-        ready = self.held.pop(consent.approval, None) if consent is not None else None
         notes: list[Event] = []
         try:
+            ready = self._held(place, task, consent) if consent is not None else None
             if ready is None:
                 ready = self._prepare(place, task, notes)
         except TurnFailed as failure:
             return TurnTaken([*notes, evaluated_at_turn(run, place, failure.error)])
-        if task.needs_approval and (consent is None or consent.digest != digest_of(ready.parameters)):
+        if task.needs_approval and (consent is None or consent.digest != self.secrets.digest(ready.parameters)):
             return TurnTaken([*notes, self._ask(ready, task)])
         return TurnTaken([*notes, self._started(ready, task, approved=consent is not None)], ready)
 
     def _prepare(self, place: int, task: CompiledTask, notes: list[Event]) -> Ready:
         """Permission, then parameters."""
-        skill = self.skill_of(task)
-        values = names_of_template(self.run, task.parameters) if task.parameters.expressions else {}
-        return self.ready(
-            place, self.run.schedule.nodes[place].visits + 1, skill, task, self.rendered(task, values), notes
-        )
+        visit = self.run.schedule.nodes[place].visits + 1
+        skill = self.permitted(task)
+        parameters = self.render(task)
+        if skill.before:
+            parameters = self.filtered(skill, task, visit, parameters, notes)
+        return self.ready(place, visit, skill, parameters)
 
-    def skill_of(self, task: CompiledTask) -> Skill:
+    def permitted(self, task: CompiledTask) -> Skill:
         """The skill that does the task, which the run must be allowed to call. Raises TurnFailed."""
         try:
             skill = self.services.registry.get(task.skill or "")
@@ -100,34 +117,85 @@ class TurnTaker:
             raise TurnFailed(TaskError("permission", f"{needs} (give --grant, or grants=)"))
         return skill
 
-    def rendered(self, task: CompiledTask, names: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The task's parameters, worked out over these names. Raises TurnFailed."""
+    def render(self, task: CompiledTask, view: View | None = None, result: Any = MISSING) -> Mapping[str, Any]:
+        """The task's parameters, as they come out now. Raises TurnFailed."""
         try:
-            parameters: Mapping[str, Any] = task.parameters.render(names, self.services.evaluators.mine)
+            values = names_of_template(self.run, task.parameters, view, result) if task.parameters.expressions else {}
+            rendered: Mapping[str, Any] = task.parameters.render(values, self.services.evaluators.mine)
         except ConditionError as error:
             raise TurnFailed(_error("parameters", error)) from None
-        return parameters
+        return rendered
 
-    def ready(
-        self,
-        place: int,
-        visit: int,
-        skill: Skill,
-        task: CompiledTask,
-        parameters: Mapping[str, Any],
-        notes: list[Event],
-    ) -> Ready:
-        """The call as it is to be made, once filters and the skill have seen its parameters. Raises TurnFailed."""
-        if skill.before:
-            parameters = self._filtered(skill, task, visit, parameters, notes)
+    def ready(self, place: int, visit: int, skill: Skill, parameters: Mapping[str, Any]) -> Ready:
+        """The call as it is to be made, if the skill takes the parameters. Raises TurnFailed."""
         try:
             return Ready(place, visit, skill, parameters, skill.validate(parameters))
         except SkillError as error:
             raise TurnFailed(_error("parameters", error)) from None
 
-    def _filtered(
+    # What was rendered before ---------------------------------------------------------------------------------------
+
+    def _held(self, place: int, task: CompiledTask, consent: ApprovalAsked) -> Ready | None:
+        """What a person agreed to, as it was rendered when they were asked; None if that cannot be had any more."""
+        ready = self.held.pop(consent.approval, None)
+        if ready is None:
+            parameters = self._as_recorded(task, consent.parameters, consent.digest, None)
+            if parameters is not None:
+                ready = self.ready(place, consent.visit, self.permitted(task), parameters)
+        return ready
+
+    def recall(self, place: int) -> Ready | None:
+        """A visit that began in another process, with the parameters that it began with.
+
+        None if these cannot be had any more: they held a secret, and what is rendered now is something else.
+        """
+        call, task = self.run.calls[place], self.run.task(place)
+        view = self.run.context.view_of(place)
+        try:
+            if call.parameters is None:
+                parameters: Mapping[str, Any] | None = self.render(task, view)
+            else:
+                parameters = self._as_recorded(task, call.parameters, call.seal, view)
+            if parameters is None:
+                return None
+            ready = self.ready(place, call.visit, self.permitted(task), parameters)
+        except TurnFailed:
+            return None
+        ready.call = call
+        return ready
+
+    def _as_recorded(
+        self, task: CompiledTask, recorded: Mapping[str, Any] | None, digest: str, view: View | None
+    ) -> Mapping[str, Any] | None:
+        """The record itself, where nothing secret was left out of it; else what is rendered now, if it is the same."""
+        if recorded is not None and (not digest or digest_of(recorded) == digest):
+            return recorded
+        rendered = self.render(task, view)
+        return rendered if self.secrets.digest(rendered) == digest else None
+
+    def _again(self, place: int) -> TurnTaken:
+        """A person said that an interrupted call is to be made again: the visit goes on."""
+        call = self.run.calls[place]
+        ready = self.recall(place)
+        if ready is None:
+            message = "its parameters cannot be had any more: they held a secret that is another one now"
+            error = TaskError("parameters", message, attempt=call.attempts)
+            return TurnTaken([
+                TaskEvaluated(
+                    task=self.run.compiled.graph.ids[place],
+                    visit=call.visit,
+                    status="FAILED",
+                    attempts=call.attempts,
+                    retried=call.retried,
+                    error=error,
+                )
+            ])  # fmt: skip
+        return TurnTaken([again(self.run, place)], ready)
+
+    def filtered(
         self, skill: Skill, task: CompiledTask, visit: int, parameters: Mapping[str, Any], notes: list[Event]
     ) -> Mapping[str, Any]:
+        """The parameters as the skill's filters leave them. Raises TurnFailed."""
         changed, found, refusal = apply_before(skill, parameters)
         notes.extend(filter_event(task.task.id, visit, note, self.secrets) for note in found)
         if refusal is not None:
@@ -135,7 +203,7 @@ class TurnTaker:
         return changed
 
     def _ask(self, ready: Ready, task: CompiledTask) -> ApprovalAsked:
-        digest = digest_of(ready.parameters)
+        digest = self.secrets.digest(ready.parameters)
         name = approval_id(self.run.run_id, task.task.id, ready.visit, None, digest)
         self.held[name] = ready
         wait = task.task.approval_timeout
@@ -153,8 +221,18 @@ class TurnTaker:
 
     def _started(self, ready: Ready, task: CompiledTask, *, approved: bool) -> TaskStarted:
         known = approved or (task.parameters.constant and not ready.skill.before)
-        parameters = None if known else self.secrets.out_of(ready.parameters)
-        return TaskStarted(task=task.task.id, visit=ready.visit, parameters=parameters)
+        if known:
+            return TaskStarted(task=task.task.id, visit=ready.visit)
+        parameters = self.secrets.out_of(ready.parameters)
+        seal = "" if parameters is ready.parameters else self.secrets.digest(ready.parameters)
+        return TaskStarted(task=task.task.id, visit=ready.visit, parameters=parameters, seal=seal)
+
+
+def again(run: Run, place: int) -> AttemptStarted:
+    """One more call of a visit that is under way. A fallback is no attempt of its own."""
+    call = run.calls[place]
+    attempt = call.attempts if call.fallback else call.attempts + 1
+    return AttemptStarted(task=run.compiled.graph.ids[place], visit=call.visit, attempt=attempt, fallback=call.fallback)
 
 
 def filter_event(task: str, visit: int, note: FilterNote, secrets: Secrets) -> FilterApplied:

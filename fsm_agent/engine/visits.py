@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextvars import Context
 from dataclasses import dataclass
 from functools import partial
@@ -18,9 +18,9 @@ from typing import Any, Literal, Protocol
 
 from fsm_agent.clock import Clock, RandomSource, Timer
 from fsm_agent.core.context import View
-from fsm_agent.core.events import AttemptFailed, CallAbandoned, Event, LoopBlocked, TaskError
+from fsm_agent.core.events import AttemptFailed, AttemptStarted, CallAbandoned, Event, LoopBlocked, TaskError
 from fsm_agent.core.judging import Outcome
-from fsm_agent.engine.acceptance import Accepted, Acceptor
+from fsm_agent.engine.acceptance import Accepted, Acceptor, StandIn
 from fsm_agent.engine.secrets import Secrets
 from fsm_agent.engine.turns import Ready, filter_event
 from fsm_agent.errors import CallTimeout
@@ -57,6 +57,12 @@ class VisitHost(Protocol):
     def record(self, event: Event) -> None:
         """Append an event to the run's journal."""
 
+    def tell(self, event: Event) -> None:
+        """Append an event, and see to it that it is kept soon."""
+
+    def when_durable(self, step: Callable[[], None]) -> None:
+        """Do this once all that is recorded so far is durable."""
+
     def finished(self, outcome: Outcome) -> None:
         """The visit is over."""
 
@@ -83,8 +89,8 @@ class Visit:
     """One visit of one task."""
 
     __slots__ = (
-        "_acceptor", "_call", "_dropped", "_host", "_kwargs", "_waiting", "attempts", "first_error", "number",
-        "parameters", "place", "policy", "retried", "skill", "task", "view",
+        "_acceptor", "_call", "_dropped", "_host", "_is_fallback_due", "_kwargs", "_next", "_waiting", "attempts",
+        "first_error", "number", "parameters", "place", "policy", "retried", "skill", "task", "view",
     )  # fmt: skip
 
     def __init__(
@@ -103,10 +109,17 @@ class Visit:
         self.parameters = ready.parameters
         self.view = view
         self._dropped = False
+        self._next: Callable[[], None] | None = None
+        """The call to be made once its start is durable."""
         self.attempts = 0
         self.retried = 0
         self.first_error: TaskError | None = None
         """The error of the last attempt, once the fallback has its turn."""
+        self._is_fallback_due = ready.call is not None and ready.call.fallback
+        if ready.call is not None:
+            self.attempts = ready.call.attempts
+            self.retried = ready.call.retried
+            self.first_error = ready.call.error
 
     @property
     def id(self) -> str:
@@ -119,15 +132,45 @@ class Visit:
         return self._call is not None
 
     def start(self) -> None:
-        """Make an attempt: the first, or the next one when its wait is over."""
+        """Make an attempt, once its start is durable: the first one, or the next."""
+        self._soon(self._attempt)
+
+    def go_on(self) -> None:
+        """Take up a visit where it stood when its process died; the start of its next call is on record."""
+        self._soon(self._call_fallback if self._is_fallback_due else self._call_skill)
+
+    def wait(self, delay: float) -> None:
+        """The same, where the next call is to begin after `delay` seconds, and is not on record yet."""
+        step = self._fall_back if self._is_fallback_due else self._try_again
+        self._waiting = self._host.clock.call_later(delay, partial(self._guarded, step))
+
+    def _soon(self, step: Callable[[], None]) -> None:
+        self._next = step
+        self._host.when_durable(self._make_next)
+
+    def _make_next(self) -> None:
+        step, self._next = self._next, None
+        if step is not None:  # else it was cancelled meanwhile
+            self._guarded(step)
+
+    def _guarded(self, step: Callable[[], None]) -> None:
         try:
-            self._attempt()
+            step()
         except BaseException as fault:  # noqa: BLE001 - it may be called by a timer: there it would be lost
             self._host.failed(fault)
 
-    def _attempt(self) -> None:
+    def _try_again(self) -> None:
+        """The wait is over."""
         self._waiting = None
+        self._next = self._attempt
+        self._host.tell(AttemptStarted(task=self.id, visit=self.number, attempt=self.attempts + 1))
+        self._host.when_durable(self._make_next)
+
+    def _attempt(self) -> None:
         self.attempts += 1
+        self._call_skill()
+
+    def _call_skill(self) -> None:
         kwargs, self._kwargs = self._kwargs, None
         if kwargs is None:
             # Each attempt gets its own: the one before may have changed what it was given.
@@ -136,10 +179,12 @@ class Visit:
 
     def cancel(self) -> None:
         """Stop it: what it comes to is a failure of kind `cancelled`."""
-        if self._waiting is not None:
-            self._waiting.cancel()
-            self._waiting = None
-            self._finish(TaskError(CANCELLED, "cancelled while it waited to try again", attempt=self.attempts))
+        if self._waiting is not None or self._next is not None:
+            if self._waiting is not None:
+                self._waiting.cancel()
+            self._waiting = self._next = None
+            waited = "while it waited to try again" if self.attempts else "before it was called"
+            self._finish(TaskError(CANCELLED, f"cancelled {waited}", attempt=self.attempts or None))
         elif self._call is not None and self._call.flight is not None and not self._call.cancelled:
             self._call.cancelled = True
             self._call.flight.cancel()
@@ -239,8 +284,9 @@ class Visit:
         decision = after_failure(self.policy, failure, self._host.random.random())
         if isinstance(decision, Retry):
             self.retried += 1
+            step = partial(self._guarded, self._try_again)
+            self._waiting = self._host.clock.call_later(decision.delay, step)
             self._tell_failed(error, "retry", decision.delay)
-            self._waiting = self._host.clock.call_later(decision.delay, self.start)
         elif isinstance(decision, UseFallback):
             self.first_error = error
             self._tell_failed(error, "fallback", 0.0)
@@ -249,20 +295,39 @@ class Visit:
             self._finish(error)
 
     def _tell_failed(self, error: TaskError, then: Literal["retry", "fallback"], delay: float) -> None:
-        self._host.record(
+        self._host.tell(
             AttemptFailed(
                 task=self.id, visit=self.number, attempt=self.attempts, error=error, then=then, delay=round(delay, 6)
             )
         )
 
     def _fall_back(self) -> None:
+        """The fallback has its turn: a call, whose start goes on record first, or a value."""
+        self._waiting = None
         stand_in = self._acceptor.stand_in(self)
+        if isinstance(stand_in, StandIn):
+            self._next = partial(self._stand_in, stand_in)
+            self._host.tell(AttemptStarted(task=self.id, visit=self.number, attempt=self.attempts, fallback=True))
+            self._host.when_durable(self._make_next)
+        else:
+            self._without_call(stand_in)
+
+    def _call_fallback(self) -> None:
+        """The same, where the start is on record already."""
+        stand_in = self._acceptor.stand_in(self)
+        if isinstance(stand_in, StandIn):
+            self._stand_in(stand_in)
+        else:
+            self._without_call(stand_in)
+
+    def _stand_in(self, stand_in: StandIn) -> None:
+        self._make_call(stand_in.skill, stand_in.kwargs, stand_in.timeout, is_fallback=True)
+
+    def _without_call(self, stand_in: Accepted | None) -> None:
         if stand_in is None:
             self._finish(self.first_error)
-        elif isinstance(stand_in, Accepted):
-            self._succeeded(stand_in, {}, is_fallback=True)
         else:
-            self._make_call(stand_in.skill, stand_in.kwargs, stand_in.timeout, is_fallback=True)
+            self._succeeded(stand_in, {}, is_fallback=True)
 
     def _finish(self, error: TaskError | None) -> None:
         self._host.finished(Outcome(self.place, self.number, self.attempts, self.retried, error=error))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Protocol
 
 from fsm_agent.core.events import Event
@@ -16,9 +16,5 @@ class Journal(Protocol):
         """Whether it survives the process, so that another can go on with the run."""
 
     @property
-    def events(self) -> Sequence[Event]:
-        """All events so far."""
-
-    @property
     def append(self) -> Callable[[Event], None]:
-        """Adds what happened."""
+        """Adds what happened. In a durable journal it is kept by the next commit."""

@@ -17,7 +17,10 @@ class StoredEvent(NamedTuple):
 
 
 class TaskRow(NamedTuple):
-    """How one task stands, for people who query the store. The values are in the events that the numbers point to."""
+    """How one task stands, for people who query the store. The values are in the events that the numbers point to.
+
+    None for one of these (`asked`, `started`, `ended`) leaves what was there.
+    """
 
     place: int
     """Its place in the plan, from 0."""
@@ -61,7 +64,7 @@ class Batch:
     """What one transaction adds to a run: events, and all that must change together with them."""
 
     events: tuple[StoredEvent, ...]
-    """Without gaps, from the run's last `seq` + 1."""
+    """At least one. Without gaps, from the run's last `seq` + 1."""
     checksum: int
     """Over all events of the run up to these, in their order."""
     phase: str
@@ -70,7 +73,7 @@ class Batch:
     plan: str | None = None
     """The digest of the run's present plan."""
     plans: tuple[StoredPlan, ...] = ()
-    """Plans that these events speak of and that may be new to the store."""
+    """Plans that these events speak of, whether they are new to the store or not: a run keeps its plans there."""
     tasks: tuple[TaskRow, ...] = ()
     """Tasks that stand differently now."""
     forgotten: tuple[int, ...] = ()
@@ -108,7 +111,7 @@ class Request:
     run_id: str
     at: float
     kind: str
-    """`pause`, `cancel`, `decide`."""
+    """`pause`, `cancel`, `decide`: a store does not look at it."""
     body: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -1,15 +1,17 @@
 """What is asked of a store of runs. Every store passes one suite of tests.
 
-All calls block, and may be made from any thread, one at a time. They raise nothing but what is named here, and
+All calls block, and may be made from any thread. They raise nothing but what is named here, and
 
 - StoreBusy: somebody else is writing. Nothing was written; the same call may be made again.
 - StoreUnavailable: a full disk, a lost connection, no right to write. Nothing was written, or (a connection lost in
-  the middle of a commit) all of it: `commit` made again tells.
+  the middle of a commit) all of it: `commit` or `create` made again tells. The same store may be used on.
+- NotAStore: the tables are not what they should be.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
 from typing import Protocol
 
 from fsm_agent.journal.owners import Owner
@@ -27,16 +29,32 @@ class Store(Protocol):
     def is_quick(self) -> bool:
         """Whether a commit is quick enough to be made on the event loop: no network is between."""
 
+    @property
+    def patience(self) -> float:
+        """For how long others who write are waited for, in seconds.
+
+        All calls do that themselves, but for the `commit` of a quick store: it may be made on an event loop, raises
+        StoreBusy at once, and its caller is to try again for so long.
+        """
+
+    @property
+    def key_file(self) -> Path | None:
+        """Where the key of digests over secrets is kept, if there is a place beside the store."""
+
     def now(self) -> float:
         """The store's time, by which leases run out, in seconds since 1970."""
 
     # Writing --------------------------------------------------------------------------------------------------------
 
     def create(self, run_id: str, owner: Owner, ttl: float, batch: Batch) -> Lease:
-        """A new run with its first events, driven by `owner` for `ttl` seconds. Raises RunExists."""
+        """A new run with its first events, driven by `owner` for `ttl` seconds. Raises RunExists.
+
+        A run that this very call has created already (its answer was lost) is not created again.
+        """
 
     def commit(self, lease: Lease, batch: Batch) -> None:
-        """Add to a run, all of it or nothing. Raises LeaseLost if the lease is somebody else's by now.
+        """Add to a run, all of it or nothing. Raises LeaseLost if the lease is somebody else's by now, or given up. One
+        that has run out is good as long as nobody else took the run.
 
         A batch that is there already (the answer to its commit was lost) is not written again. One that does not
         follow on the run's last event raises JournalBroken.
@@ -49,7 +67,10 @@ class Store(Protocol):
         """A whole run from elsewhere, driven by nobody. Raises RunExists."""
 
     def remove(self, run_ids: Collection[str]) -> int:
-        """Forget runs that nobody drives, and the plans that only they used. Returns how many there were."""
+        """Forget runs that nobody drives, and the plans that only they used. Returns how many there were.
+
+        Each run goes by itself: after an error, some may be gone.
+        """
 
     # Leases ---------------------------------------------------------------------------------------------------------
 
@@ -76,7 +97,9 @@ class Store(Protocol):
         """What was asked of these runs and is not answered yet, in its order."""
 
     def news(self) -> int:
-        """A number that differs from the last one if anybody else may have written since. Much cheaper than asking."""
+        """A number that differs from the last one if anybody else may have written since, or if something was asked
+        through this store. Much cheaper than `requests`.
+        """
 
     # Reading --------------------------------------------------------------------------------------------------------
 

@@ -5,8 +5,8 @@ Compiling serves checking and running alike: the rules read what did not compile
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fsm_agent.errors import ConditionError
@@ -90,6 +90,20 @@ class CompiledPlan:
     output: Expression | None
     has_rollback: bool = False
     """Whether a failure of some task may lead to a rollback: only then is kept what one needs."""
+
+    @property
+    def guarded_finalizers(self) -> tuple[str, ...]:
+        """The finalizers that need approval, and so do not run when a run is ending."""
+        return tuple(self.graph.ids[place] for place in self.graph.finalizers if self.tasks[place].needs_approval)
+
+    def with_guarded(self, finalizers: Collection[str]) -> CompiledPlan:
+        """The same where just these finalizers need approval, whatever is known of their skills here."""
+        if set(finalizers) == set(self.guarded_finalizers):
+            return self
+        tasks = list(self.tasks)
+        for place in self.graph.finalizers:
+            tasks[place] = replace(tasks[place], needs_approval=self.graph.ids[place] in finalizers)
+        return replace(self, tasks=tuple(tasks))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ One interpreter, `after_failure`; the engine and `safe_execute` are its two shel
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Literal, Protocol, TypeVar
 
 from fsm_agent.plan.catalog import SkillPolicy, SkillSpec
 from fsm_agent.plan.model import Backoff, Fallback, Task
@@ -149,6 +149,19 @@ def may_fall_back(policy: Policy, failure: Failure) -> bool:
     if failure.kind == "timeout":
         return policy.idempotent  # else the call may still take effect, and the fallback would come on top
     return failure.kind in FALLBACK_KINDS
+
+
+def after_interruption(policy: Policy, attempts: int) -> Literal["again", "fallback", "ask"]:
+    """What follows when the process died during a call, `attempts` calls of the visit having been begun.
+
+    What is not idempotent may have taken effect: a person must look. The interrupted attempt counts, so that no visit
+    has more than `max_retries` + 1 of them, unless a person says so.
+    """
+    if not policy.idempotent:
+        return "ask"
+    if attempts <= policy.max_retries:
+        return "again"
+    return "fallback" if policy.fallback is not None else "ask"
 
 
 def backoff_delay(backoff: Backoff, attempt: int, chance: float) -> float:

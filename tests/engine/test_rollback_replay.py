@@ -11,10 +11,10 @@ import pytest
 from fsm_agent import Event, SkillContext, SkillRegistry, skill
 from fsm_agent.core.commands import AskAboutCompensation, Compensate, End, Rest
 from fsm_agent.core.decide import decide
-from fsm_agent.core.events import RunStarted
+from fsm_agent.core.events import RunStarted, TaskInterrupted
 from fsm_agent.core.result import result_of
 from fsm_agent.core.run import Run
-from fsm_agent.engine.compensating import interruption
+from fsm_agent.engine.compensating import what_became_of
 from fsm_agent.engine.driver import Driver
 from fsm_agent.engine.planning import Planning, Prepared
 from fsm_agent.engine.services import Services
@@ -93,7 +93,7 @@ class Shop:
             if context.visit == 1:
                 raise OSError("not paid")
 
-        @skill(idempotent=idempotent, retry_on=["OSError"], max_retries=1)
+        @skill(idempotent=idempotent, retry_on=["OSError"], max_retries=3)
         def undo(context: SkillContext) -> None:
             self.undone.append((context.task_id, context.attempt, context.idempotency_key))
             if context.task_id == "b" and context.attempt == 1:
@@ -133,7 +133,7 @@ def gone_on(shop: Shop, shape: CompiledPlan, events: list[Event]) -> Run:
     async def main() -> Run:
         run = folded(shape, events)
         driver = shop.driver(run, shape)
-        interrupted = interruption(run, shop.registry)
+        interrupted = what_became_of(run, shop.registry)
         if interrupted is not None:
             driver.record(interrupted)
         await driver.drive()
@@ -208,8 +208,8 @@ def test_what_is_next_after_an_interruption_is_a_matter_of_its_event(then: Any, 
     events = whole_journal(Shop(idempotent=True), shape)
     started = next(place for place, event in enumerate(events) if event.type == "compensation_started")
     run = folded(shape, events[: started + 1])
-    interrupted = interruption(run, SkillRegistry())
-    assert interrupted is not None
+    interrupted = what_became_of(run, SkillRegistry())
+    assert isinstance(interrupted, TaskInterrupted)
     assert (interrupted.task, interrupted.then) == ("b", "ask")  # the skill is not there any more
     run.evolve(msgspec.structs.replace(interrupted, then=then, seq=run.seq + 1))
     assert type(decide(run)) is command

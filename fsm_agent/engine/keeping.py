@@ -1,0 +1,186 @@
+"""An engine and its store: who it is there, how it calls it, and what it does for runs that it does not drive."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import uuid
+from collections.abc import Callable
+from concurrent.futures import Executor, ThreadPoolExecutor
+from typing import Any, Final, TypeVar
+
+from msgspec import structs
+
+from fsm_agent.clock import Clock
+from fsm_agent.core.approvals import decision_on, has_expired
+from fsm_agent.core.events import DecisionIgnored, Event, RunTakenUp, Verdict
+from fsm_agent.core.result import RunResult, result_of
+from fsm_agent.core.run import Run
+from fsm_agent.engine.attending import Attendant
+from fsm_agent.engine.keys import DigestKey
+from fsm_agent.errors import DecisionRefused, FsmAgentError, RunHeld, RunNotActive
+from fsm_agent.journal.loading import Loaded, PlanReader, StoredPlans, load
+from fsm_agent.journal.opening import open_store
+from fsm_agent.journal.owners import Owner, is_gone, this_process
+from fsm_agent.journal.records import Lease, Request, RunHead
+from fsm_agent.journal.store import Store
+from fsm_agent.journal.writer import StoredJournal
+from fsm_agent.jsonable import encode, to_plain
+
+T = TypeVar("T")
+
+LEASE: Final = 15.0
+"""How long a lease holds, in seconds. It is renewed three times as often."""
+
+
+class Keeper:
+    """One engine's door to its store."""
+
+    def __init__(self, store: Store, clock: Clock, owner: Owner, key: DigestKey) -> None:
+        self.store = store
+        self.owner = owner
+        self.key = key
+        self.executor: Executor | None = None if store.is_quick else ThreadPoolExecutor(1, "fsm-agent-store")
+        """Makes the calls of a store that must not be waited for on the event loop."""
+        self.attendant = Attendant(store, clock, LEASE, self.do)
+        self._clock = clock
+
+    async def do(self, call: Callable[..., T], *arguments: Any, **options: Any) -> T:
+        """Make a call of the store."""
+        if self.executor is None:
+            return call(*arguments, **options)
+        return await asyncio.get_running_loop().run_in_executor(self.executor, lambda: call(*arguments, **options))
+
+    def journal(self, run: Run, lease: Lease | None = None, checksum: int = 0) -> StoredJournal:
+        """The journal of a run that is driven from now on."""
+        return StoredJournal(self.store, run, self.owner, LEASE, lease=lease, checksum=checksum)
+
+    async def acquire(self, run_id: str) -> Lease:
+        """Take a run. Raises RunHeld, UnknownRun."""
+        return await self.do(self.store.acquire, run_id, self.owner, LEASE)
+
+    async def load(self, run_id: str, plans: PlanReader | None = None, upto: int | None = None) -> Loaded:
+        """Fold a run. Without `plans` no skill need be there."""
+        return await self.do(load, self.store, run_id, plans or StoredPlans(self.store.plan), upto=upto)
+
+    async def left_behind(self) -> list[RunHead]:
+        """Runs that were under way, and that nobody drives any more; the oldest first."""
+        heads = await self.do(self.store.heads, unfinished=True)
+        now = await self.do(self.store.now)
+        return [head for head in reversed(heads) if head.phase != "paused" and not is_driven(head, now)]
+
+    async def ask_driver(self, run_id: str, kind: str, by: str | None, why: str | None) -> None:
+        """Leave word for the process that drives the run. Raises RunNotActive where none does, UnknownRun."""
+        head = await self.do(self.store.head, run_id)
+        if not is_driven(head, await self.do(self.store.now)):
+            if head.phase == "paused" and kind == "pause":
+                return
+            raise RunNotActive(
+                f"nobody drives run {run_id!r}: its last phase is {head.phase}", hint="resume it, or cancel it"
+            )
+        body = encode({"by": by, "why": why}).decode()
+        await self.do(self.store.ask, run_id, kind, body, at=self._clock.now())
+
+    def close(self) -> None:
+        """Give back what the store takes."""
+        self.store.close()
+        if self.executor is not None:
+            self.executor.shutdown(wait=False)
+
+    # Decisions ------------------------------------------------------------------------------------------------------
+
+    async def decide(
+        self, run_id: str, which: str | None, verdict: Verdict, by: str | None, why: str | None, result: Any
+    ) -> None:
+        """Record what somebody decided: at once where nobody drives the run, else its driver does.
+
+        Raises DecisionRefused, UnknownRun, NotJson.
+        """
+        result = to_plain(result)
+        now = self._clock.now()
+        loaded = await self.load(run_id)
+        asked = loaded.run.approvals.find(which, verdict)
+        if not has_expired(asked, now):
+            words = {"approval": asked.approval, "decision": verdict, "by": by, "why": why, "result": result}
+            body = encode(words).decode()
+            first = await self.do(self.store.ask, run_id, "decide", body, at=now, key=asked.approval)
+            if first is not None:
+                raise _decided_already(first)
+        try:
+            lease = await self.acquire(run_id)
+        except RunHeld:
+            return
+        try:
+            await self._take_down(run_id, lease, now)
+        finally:
+            await self.do(self.store.release, lease)
+        if has_expired(asked, now):
+            raise DecisionRefused(f"the approval of {asked.task!r} has expired", hint="it counts as rejected")
+
+    async def _take_down(self, run_id: str, lease: Lease, now: float) -> None:
+        """Make decisions that were left in the store a part of the run's journal."""
+        loaded = await self.load(run_id)
+        requests = await self.do(self.store.requests, (run_id,))
+        decisions = [request for request in requests if request.kind == "decide"]
+        run = loaded.run
+        late = [asked for asked in run.approvals.open.values() if has_expired(asked, now)]
+        if run.final or not (decisions or late):
+            return
+        journal = self.journal(run, lease, loaded.checksum)
+        _record(run, journal, RunTakenUp(driver=str(self.owner), why="decide"), now)
+        for request in decisions:
+            journal.answer(request.number)
+            _record(run, journal, _decision(run, request), now)
+        for asked in late:
+            if asked.approval in run.approvals.open:
+                _record(run, journal, decision_on(asked, "expired"), now)
+        journal.prepare()
+        await self.do(journal.write)
+
+    async def shown(self, run_id: str, upto: int | None = None) -> RunResult:
+        """A run as its journal has it."""
+        loaded = await self.load(run_id, upto=upto)
+        return result_of(loaded.run, resumable=True, elapsed=round(loaded.run.active_time(loaded.run.at), 6))
+
+
+def keeper_of(store: Store | str | os.PathLike[str], clock: Clock, key: bytes | None) -> Keeper:
+    """A door to a store, which is opened where it is told by its path or URL. Raises StoreError, UsageError."""
+    opened = open_store(store, clock=clock) if isinstance(store, (str, os.PathLike)) else store
+    return Keeper(opened, clock, this_process(uuid.uuid4().hex), DigestKey(key, opened.key_file))
+
+
+def waiting_for(result: RunResult, kind: str, error: FsmAgentError) -> RunResult:
+    """A run that rests as its journal has it, because of this."""
+    hint = f" ({error.hint})" if error.hint else ""
+    reason = {"kind": kind, "task": None, "message": f"{error.message}{hint}"}
+    return structs.replace(result, reason=reason)
+
+
+def is_driven(head: RunHead, now: float) -> bool:
+    """Whether somebody drives the run at the moment, as far as one can tell."""
+    return head.driver is not None and head.until > now and not is_gone(Owner.of_text(head.driver))
+
+
+def _record(run: Run, journal: StoredJournal, event: Event, now: float) -> None:
+    stamped = structs.replace(event, seq=run.seq + 1, at=now, run_id=run.run_id)
+    run.evolve(stamped)
+    journal.append(stamped)
+
+
+def _decision(run: Run, request: Request) -> Event:
+    body = request.body
+    approval, verdict, by, why = body["approval"], body["decision"], body.get("by"), body.get("why")
+    try:
+        asked = run.approvals.find(approval, verdict)
+    except DecisionRefused as refused:
+        return DecisionIgnored(approval=approval, decision=verdict, by=by, why=why, message=refused.message)
+    if has_expired(asked, request.at):
+        return decision_on(asked, "expired")
+    return decision_on(asked, verdict, by=by, why=why, result=body.get("result"))
+
+
+def _decided_already(first: Request) -> DecisionRefused:
+    by = first.body.get("by") or "someone"
+    return DecisionRefused(
+        f"that was decided already: {first.body.get('decision')} by {by}", hint="the first decision is final"
+    )

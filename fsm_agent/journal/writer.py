@@ -1,0 +1,111 @@
+"""The journal of one run in a store: what was appended is kept by the next commit, in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from fsm_agent.core.events import Event, PlanAdopted
+from fsm_agent.core.run import Run
+from fsm_agent.errors import StoreError
+from fsm_agent.journal import codec
+from fsm_agent.journal.owners import Owner
+from fsm_agent.journal.projection import Projection
+from fsm_agent.journal.records import Batch, Lease, StoredEvent, StoredPlan
+from fsm_agent.journal.store import Store
+from fsm_agent.jsonable import encode
+
+
+class StoredJournal:
+    """Writes what happens in one run. Commits block; what could not be written is kept for the next one."""
+
+    durable = True
+
+    def __init__(
+        self, store: Store, run: Run, owner: Owner, ttl: float, *, lease: Lease | None = None, checksum: int = 0
+    ) -> None:
+        """`ttl` is how long the lease of a new run holds, in seconds. `lease`, `checksum`: of a run that is there."""
+        self.store = store
+        self.lease = lease
+        self._run = run
+        self._owner = owner
+        self._ttl = ttl
+        self._checksum = checksum
+        self._fresh: list[Event] = []
+        self._answered: list[int] = []
+        self._projection = Projection(run)
+        self._batch: Batch | None = None
+        self._in_batch: list[Event] = []
+        self.append: Callable[[Event], None] = self._fresh.append
+
+    @property
+    def run_id(self) -> str:
+        """The run that it is of."""
+        return self._run.run_id
+
+    @property
+    def pending(self) -> bool:
+        """Whether anything was appended that is not durable yet."""
+        return bool(self._fresh or self._in_batch)
+
+    def answer(self, request: int) -> None:
+        """A request is answered by what is appended next; both are kept together."""
+        self._answered.append(request)
+
+    def prepare(self) -> None:
+        """Put all that was appended into the batch that `write` writes. To be called in the thread of the run."""
+        fresh = self._fresh.copy()
+        self._fresh.clear()
+        stored: list[StoredEvent] = []
+        plans: list[StoredPlan] = []
+        total = self._checksum
+        for event in fresh:
+            kept = codec.encode(event)
+            total = codec.checksum(total, kept)
+            stored.append(kept)
+            if type(event) is PlanAdopted:
+                plans.append(StoredPlan(event.digest, encode(self._run.compiled.plan.to_json()).decode()))
+        self._checksum = total
+        self._projection.note(fresh)
+        before = self._batch
+        if before is not None:
+            stored = [*before.events, *stored]
+            plans = [*before.plans, *plans]
+        run = self._run
+        self._in_batch += fresh
+        self._batch = Batch(
+            tuple(stored),
+            total,
+            run.phase,
+            run.plan_version,
+            run.plan_digest,
+            tuple(plans),
+            self._projection.rows(),
+            taken=tuple(self._answered),
+        )
+
+    def write(self) -> None:
+        """Make the batch durable. Raises StoreError, RunExists, LeaseLost; it is then still to be written."""
+        batch = self._batch
+        if batch is None:
+            return
+        if self.lease is None:
+            self.lease = self.store.create(self._run.run_id, self._owner, self._ttl, batch)
+        else:
+            self.store.commit(self.lease, batch)
+
+    def written(self) -> Sequence[Event]:
+        """The batch is durable: returns its events, and makes room for the next."""
+        events, self._in_batch = self._in_batch, []
+        taken = len(self._batch.taken) if self._batch is not None else 0
+        del self._answered[:taken]
+        self._batch = None
+        self._projection.written()
+        return events
+
+    def close(self) -> None:
+        """Give the lease back, if it can be done: the run is over, or rests."""
+        if self.lease is not None:
+            try:
+                self.store.release(self.lease)
+            except StoreError:
+                return  # it runs out by itself
