@@ -76,6 +76,7 @@ def _sections(run: Json) -> Iterator[str]:
     if run["output"] is not None:
         text = to_json(run["output"])
         yield _section("output", [text if len(text) <= _MOST_OUTPUT else f"{text[:_MOST_OUTPUT]}\n… (cut)"])
+    yield _section("rolled back", [_rollback(rollback) for rollback in run.get("rollbacks", ())])
     yield _section("waiting for a person", [_question(waiting) for waiting in run["waiting"]])
     criteria = {
         verdict: [one_line(item["text"] or item["check"]) for item in run["criteria"] if item["verdict"] == verdict]
@@ -88,6 +89,14 @@ def _sections(run: Json) -> Iterator[str]:
 
 def _section(title: str, lines: Sequence[str]) -> str:
     return f"{title}\n{indented(chr(10).join(lines))}" if lines else ""
+
+
+def _rollback(rollback: Json) -> str:
+    parts = [f"{rollback['task']}: back to {rollback['to'] or 'the start'}"]
+    parts += [f"undone {', '.join(rollback['compensated'])}"] if rollback["compensated"] else []
+    parts += [f"not undone {', '.join(rollback['not_compensated'])}"] if rollback["not_compensated"] else []
+    parts += [f"{key} stays, {task} has written it since" for key, task in rollback["kept"].items()]
+    return one_line("; ".join(parts))
 
 
 def _question(waiting: Json) -> str:

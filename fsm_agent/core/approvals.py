@@ -83,8 +83,9 @@ class Approvals:
             self.handed_on.pop(key, None)
 
     def withdraw_all(self) -> list[str]:
-        """Nothing is wanted any more. Returns the tasks that waited."""
-        tasks = [asked.task for asked in self.open.values() if asked.task is not None]
+        """Nothing is wanted any more. Returns the tasks that waited (not those whose undoing did)."""
+        waited = (asked for asked in self.open.values() if asked.kind != "compensation")
+        tasks = [asked.task for asked in waited if asked.task is not None]
         self.open.clear()
         self.handed_on.clear()
         return tasks

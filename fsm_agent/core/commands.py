@@ -33,6 +33,26 @@ class Begin(msgspec.Struct, frozen=True, gc=False):
     place: int
 
 
+class BeginRollback(msgspec.Struct, frozen=True, gc=False):
+    """A failed task is to go back, and nothing runs any more."""
+
+
+class Compensate(msgspec.Struct, frozen=True, gc=False):
+    """It is this task's turn to be undone."""
+
+    place: int
+
+
+class AskAboutCompensation(msgspec.Struct, frozen=True, gc=False):
+    """A task could not be undone: a person must look."""
+
+    place: int
+
+
+class FinishRollback(msgspec.Struct, frozen=True, gc=False):
+    """All is compensated: the tasks are to run again."""
+
+
 class StopCalls(msgspec.Struct, frozen=True, gc=False):
     """All calls under way are to be cancelled."""
 
@@ -53,4 +73,19 @@ class End(msgspec.Struct, frozen=True, gc=False):
     """The run is over."""
 
 
-Command = Fire | MakePlan | AskAboutPlan | AskAboutTask | Begin | StopCalls | Judge | Wait | Rest | End
+Command = (
+    Fire
+    | MakePlan
+    | AskAboutPlan
+    | AskAboutTask
+    | Begin
+    | BeginRollback
+    | Compensate
+    | AskAboutCompensation
+    | FinishRollback
+    | StopCalls
+    | Judge
+    | Wait
+    | Rest
+    | End
+)

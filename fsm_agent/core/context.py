@@ -7,11 +7,12 @@ A visit reads what was committed when it began. What it writes is committed when
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from fsm_agent.core.writes import Undone, WriteHistory
 from fsm_agent.jsonable import copy_plain
 from fsm_agent.plan.model import MergeRule
 
@@ -78,11 +79,13 @@ class _Merging:
 class SharedContext:
     """The committed context of a run, with its open views."""
 
-    __slots__ = ("_merging", "_rules", "_views", "values")
+    __slots__ = ("_history", "_merging", "_rules", "_views", "values")
 
-    def __init__(self, values: dict[str, Any], rules: Mapping[str, MergeRule]) -> None:
+    def __init__(self, values: dict[str, Any], rules: Mapping[str, MergeRule], *, undoable: bool = False) -> None:
+        """With `undoable`, writes are remembered so that they can be undone."""
         self.values = values
         self._rules = rules
+        self._history = WriteHistory(rules, _fold) if undoable else None
         self._views: dict[int, View] = {}
         self._merging: dict[str, _Merging] = {}
 
@@ -131,23 +134,46 @@ class SharedContext:
             for view in others:
                 view.overtaken(key, before, owner, value)
             rule = self._rules.get(key, "last")
+            behind = 0
             if rule == "last":
                 self.values[key] = value
             else:
-                self.values[key] = self._merge(key, rule, owner, value, {view.owner for view in others})
+                self.values[key], behind = self._merge(key, rule, owner, value, {view.owner for view in others})
+            if self._history is not None:
+                self._history.add(key, owner, value, before, behind)
 
-    def _merge(self, key: str, rule: MergeRule, owner: int, value: Any, open_views: set[int]) -> Any:
+    def jumped(self, target: int) -> None:
+        """A loop jumped back: for those that are undone later, what was written until now stays."""
+        if self._history is not None:
+            self._history.jumped(target)
+
+    def undone(self, members: Set[int], reachable: Callable[[int], Set[int]]) -> Undone:
+        """What taking back the writes of these tasks comes to. `reachable`: the tasks that a jump to one resets."""
+        return Undone() if self._history is None else self._history.undone(members, reachable)
+
+    def undo(self, undone: Undone) -> None:
+        """Take them back; nothing may be running. A key that was not there before is removed."""
+        if self._history is not None:
+            self._history.forget(undone)
+        for key, value in undone.values.items():
+            if value is MISSING:
+                self.values.pop(key, None)
+            else:
+                self.values[key] = value
+
+    def _merge(self, key: str, rule: MergeRule, owner: int, value: Any, open_views: set[int]) -> tuple[Any, int]:
+        """The key's new value, and how many writes this one counts before though it came later."""
         merging = self._merging.get(key)
         if merging is None:
             if not open_views:
-                return _fold(rule, self.values.get(key, MISSING), [value])
+                return _fold(rule, self.values.get(key, MISSING), [value]), 0
             merging = self._merging[key] = _Merging(self.values.get(key, MISSING))
         segments = merging.segments
         at = len(segments)
         while at and owner in segments[at - 1].open_views and segments[at - 1].place > owner:
             at -= 1
         segments.insert(at, _Segment(owner, value, open_views))
-        return _fold(rule, merging.base, [segment.value for segment in segments])
+        return _fold(rule, merging.base, [segment.value for segment in segments]), len(segments) - 1 - at
 
     def _settle_merges(self, closed: int) -> None:
         for key, merging in list(self._merging.items()):

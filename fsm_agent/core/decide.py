@@ -6,11 +6,15 @@ from collections.abc import Callable
 from typing import Final
 
 from fsm_agent.core.commands import (
+    AskAboutCompensation,
     AskAboutPlan,
     AskAboutTask,
     Begin,
+    BeginRollback,
     Command,
+    Compensate,
     End,
+    FinishRollback,
     Fire,
     Judge,
     MakePlan,
@@ -19,6 +23,7 @@ from fsm_agent.core.commands import (
     Wait,
 )
 from fsm_agent.core.events import Phase
+from fsm_agent.core.rollback import Rollback
 from fsm_agent.core.run import Run
 
 _START: Final = Fire("start")
@@ -31,6 +36,8 @@ _RESUME: Final = Fire("resume")
 _CANCEL: Final = Fire("cancel")
 _ABORT: Final = Fire("abort")
 _WAIT: Final = Wait()
+_BEGIN_ROLLBACK: Final = BeginRollback()
+_FINISH_ROLLBACK: Final = FinishRollback()
 
 
 def decide(run: Run) -> Command:
@@ -63,11 +70,26 @@ def _executing(run: Run) -> Command:
         return _SETTLED
     if run.is_ending:
         return _cleaning_up(run)
+    if run.going_back is not None:
+        return _going_back(run, run.going_back)
     if not run.pause_asked:
         place = run.schedule.turns.next()
         if place >= 0:
             return Begin(place)
     return _SETTLED if run.quiet else _WAIT
+
+
+def _going_back(run: Run, back: Rollback) -> Command:
+    """What runs is waited for; then one compensation after the other, and what fails waits for a person."""
+    if run.running:
+        return _WAIT
+    if run.pause_asked or back.asked:
+        return _SETTLED if run.quiet else _WAIT
+    if not back.begun:
+        return _BEGIN_ROLLBACK
+    if back.failed is not None:
+        return AskAboutCompensation(back.queue[0])
+    return Compensate(back.queue[0]) if back.queue else _FINISH_ROLLBACK
 
 
 def _cleaning_up(run: Run) -> Command:

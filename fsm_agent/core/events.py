@@ -30,6 +30,10 @@ class TaskError(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     type: str | None = None
     attempt: int | None = None
 
+    def with_words(self, words: str) -> TaskError:
+        """The same error with more to say."""
+        return TaskError(self.kind, f"{self.message}; {words}", self.type, self.attempt)
+
     def to_json(self) -> dict[str, Any]:
         """All four fields as plain data."""
         return {"kind": self.kind, "type": self.type, "message": self.message, "attempt": self.attempt}
@@ -237,6 +241,50 @@ class VisitDiscarded(Event, frozen=True, gc=False, tag="visit_discarded"):
     error: TaskError | None = None
 
 
+class RollbackStarted(Event, frozen=True, gc=False, tag="rollback_started"):
+    """A failed task goes back, and nothing runs any more. `tasks` are undone by their compensations, in this order."""
+
+    task: str
+    to: str | None = None
+    """A task or a layer; None for the plan's start."""
+    tasks: tuple[str, ...] = ()
+
+
+class CompensationStarted(Event, frozen=True, gc=False, tag="compensation_started"):
+    """A visit of the task is about to be undone: its compensation is called. `attempt` goes on after interruptions."""
+
+    task: str
+    visit: int
+    attempt: int = 1
+    parameters: dict[str, Any] | None = None
+
+
+class Compensated(Event, frozen=True, gc=False, tag="compensated"):
+    """A compensation was judged. `changes` are its own writes to the context; they stay."""
+
+    task: str
+    visit: int
+    status: Literal["SUCCEEDED", "FAILED"]
+    attempts: int = 0
+    retried: int = 0
+    data: Any = None
+    error: TaskError | None = None
+    changes: dict[str, Any] = {}
+
+
+class RolledBack(Event, frozen=True, gc=False, tag="rolled_back"):
+    """The tasks run again, and what they wrote to the context is taken back.
+
+    `undone` are the keys of which something was taken back, `kept` those that stay, each with the task that wrote it
+    since.
+    """
+
+    task: str
+    to: str | None = None
+    undone: tuple[str, ...] = ()
+    kept: dict[str, str] = {}
+
+
 class ApprovalAsked(Event, frozen=True, gc=False, tag="approval_asked"):
     """The run needs a person's word. `approver` where a callable was there to be asked first."""
 
@@ -370,6 +418,10 @@ AnyEvent = (
     | TaskSkipped
     | VisitRefused
     | VisitDiscarded
+    | RollbackStarted
+    | CompensationStarted
+    | Compensated
+    | RolledBack
     | ApprovalAsked
     | ApprovalHandedOn
     | ApprovalDecided

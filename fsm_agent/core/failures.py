@@ -52,8 +52,9 @@ class Failures:
         if target is None:
             return error
         used, most = self._schedule.nodes[target].visits, self._compiled.tasks[target].task.max_visits
-        jump = f"it does not jump back to {graph.ids[target]!r}, which has had {used} visits (max_visits: {most})"
-        return TaskError(error.kind, f"{error.message}; {jump}", error.type, error.attempt)
+        return error.with_words(
+            f"it does not jump back to {graph.ids[target]!r}, which has had {used} visits (max_visits: {most})"
+        )
 
     def is_handled(self, place: int) -> bool:
         """Whether an edge of the plan takes the failure up (jumps aside)."""

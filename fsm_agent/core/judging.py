@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from fsm_agent.core.events import ContextChanged, Event, TaskError, TaskEvaluated, VisitDiscarded
+from fsm_agent.core.events import Compensated, ContextChanged, Event, TaskError, TaskEvaluated, VisitDiscarded
 from fsm_agent.core.run import Run
 
 
@@ -27,6 +27,8 @@ class Outcome:
 
 def judge(run: Run, outcome: Outcome) -> list[Event]:
     """The events that record a visit's outcome, in their order."""
+    if run.going_back is not None and run.going_back.calling == outcome.place:
+        return [judge_compensation(run, outcome)]
     task = run.compiled.graph.ids[outcome.place]
     failed_as = None if outcome.fallback_used else outcome.error
     if run.schedule.nodes[outcome.place].status != "RUNNING":
@@ -49,6 +51,23 @@ def judge(run: Run, outcome: Outcome) -> list[Event]:
     if failed_as is None and outcome.writes:
         return [ContextChanged(task=task, visit=outcome.visit, changes=dict(outcome.writes)), evaluated]
     return [evaluated]
+
+
+def judge_compensation(run: Run, outcome: Outcome) -> Compensated:
+    """The event that records what a compensation came to."""
+    failed_as = None if outcome.fallback_used else outcome.error
+    if failed_as is None and (broken := run.context.unmergeable(outcome.writes)):
+        failed_as = TaskError("write_conflict", broken, attempt=outcome.attempts)
+    return Compensated(
+        task=run.compiled.graph.ids[outcome.place],
+        visit=outcome.visit,
+        status="FAILED" if failed_as else "SUCCEEDED",
+        attempts=outcome.attempts,
+        retried=outcome.retried,
+        data=outcome.data,
+        error=failed_as or outcome.error,
+        changes={} if failed_as else dict(outcome.writes),
+    )
 
 
 def _broken_write(run: Run, outcome: Outcome) -> TaskError | None:

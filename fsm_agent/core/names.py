@@ -31,12 +31,12 @@ def names_of(
     return names
 
 
-def names_of_template(run: Run, template: Template, view: View | None = None) -> dict[str, Any]:
+def names_of_template(run: Run, template: Template, view: View | None = None, result: Any = MISSING) -> dict[str, Any]:
     """The names of all expressions of a template, in one mapping."""
     names: dict[str, Any] = {}
     results: dict[str, Any] = {}
     for _, expression in template.expressions:
-        names.update(names_of(run, expression, view=view))
+        names.update(names_of(run, expression, view=view, result=result))
         results.update(names.get("results", {}))
     if "results" in names:
         names["results"] = results

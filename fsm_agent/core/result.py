@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from fsm_agent.core.rollback import reports
 from fsm_agent.jsonable import copy_plain
 
 if TYPE_CHECKING:
     from fsm_agent.core.run import Run
 
-_NOT_IN_JSON = ("not_run_finalizers",)
-"""The reason of the run names them in its message."""
+_NOT_IN_JSON = ("not_run_finalizers", "rollbacks")
+"""Finalizers that were not run are named in the reason's message; rollbacks are there where there were any."""
 
 FORMAT = 1
 """The version of the JSON documents."""
@@ -69,6 +70,8 @@ class RunResult(msgspec.Struct, frozen=True):
     coverage: float
     invalid_actions: float
     elapsed_s: float
+    rollbacks: list[dict[str, Any]] = []
+    """What was rolled back: the task that failed, where to, what was compensated, and which writes were undone."""
     not_run_finalizers: list[str] = []
     """Clean-up tasks that were left out: they need approval, or their visits are used up."""
 
@@ -83,6 +86,8 @@ class RunResult(msgspec.Struct, frozen=True):
         document.update({name: getattr(self, name) for name in self.__struct_fields__ if name not in _NOT_IN_JSON})
         document["tasks"] = {task: result.to_json() for task, result in self.tasks.items()}
         document["trace"] = [list(entry) for entry in self.trace]
+        if self.rollbacks:
+            document["rollbacks"] = self.rollbacks
         return document
 
 
@@ -109,6 +114,7 @@ def result_of(run: Run, *, resumable: bool = False, elapsed: float = 0.0) -> Run
         coverage=_coverage(run) if has_plan else 1.0,
         invalid_actions=_invalid_actions(run) if has_plan else 0.0,
         elapsed_s=elapsed,
+        rollbacks=reports(run),
         not_run_finalizers=list(run.unrun_finalizers),
     )
 

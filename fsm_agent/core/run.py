@@ -6,11 +6,12 @@ gives the run as it was; the same events through the same machine.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Set
 from typing import Any
 
 from fsm_agent.core import events as ev
-from fsm_agent.core.calls import call_of
+from fsm_agent.core import rollback
+from fsm_agent.core.calls import Call, call_of
 from fsm_agent.core.context import SharedContext
 from fsm_agent.core.failures import Ending, Failures
 from fsm_agent.core.machine import fire
@@ -56,7 +57,9 @@ class Run(RunState):
         self.running = turns.running
         self.schedule = Schedule(compiled.graph, turns)
         self.schedule.moved = self.moved
-        self.context = SharedContext({**event.inputs, **copy_plain(plan.context)}, plan.merge)
+        values = {**event.inputs, **copy_plain(plan.context)}
+        self.context = SharedContext(values, plan.merge, undoable=compiled.has_rollback)
+        self.rollbacks = rollback.Rollbacks(compiled) if compiled.has_rollback else None
         self.failures = Failures(compiled, self.schedule)
         self.schedule.begin()
 
@@ -111,17 +114,21 @@ class Run(RunState):
         self.schedule.start(place)
         self.context.open_view(place)
         self.calls[place] = call_of(event, self._approved.pop(place, None))
+        if self.rollbacks is not None:
+            self.rollbacks.started(place, self.calls[place])
         if self.is_ending:
             self.cleaning = place
 
     def _attempt_failed(self, event: ev.AttemptFailed) -> None:
-        call = self.calls.get(self.compiled.graph.index[event.task])
+        call = self._call_at(self.compiled.graph.index[event.task])
         if call is not None:
             call.attempt_failed(event)
 
     def _attempt_started(self, event: ev.AttemptStarted) -> None:
         place = self.compiled.graph.index[event.task]
-        self.calls[place].attempt_started(event)
+        call = self._call_at(place)
+        if call is not None:
+            call.attempt_started(event)
         if place in self.interrupted:
             self.interrupted -= {place}
             if place not in self.running:
@@ -129,6 +136,9 @@ class Run(RunState):
 
     def _task_interrupted(self, event: ev.TaskInterrupted) -> None:
         place = self.compiled.graph.index[event.task]
+        if self.going_back is not None and self.going_back.calling == place:
+            rollback.interrupted(self, event)
+            return
         call = self.calls[place]
         call.interrupted(event)
         self.interrupted |= {place}
@@ -136,6 +146,11 @@ class Run(RunState):
             self.schedule.nodes[place].error = call.error
             self.schedule.interrupt(place)
             self.to_ask.append(place)
+
+    def _call_at(self, place: int) -> Call | None:
+        """The call under way for a task, or for its compensation: never both."""
+        back = self.going_back
+        return back.call if back is not None and back.calling == place else self.calls.get(place)
 
     def _task_evaluated(self, event: ev.TaskEvaluated) -> None:
         place = self.compiled.graph.index[event.task]
@@ -183,11 +198,15 @@ class Run(RunState):
         place = self.compiled.graph.index[event.task]
         self._end_visit(self.schedule.nodes[place], event.visit, event.attempts, event.retried)
         self.discarded_calls += event.attempts - event.retried
+        if self.rollbacks is not None:
+            self.rollbacks.discarded(place, event)
         self.just_settled = True
 
     def _approval_asked(self, event: ev.ApprovalAsked) -> None:
         self.approvals.ask(event)
-        if event.task is not None:
+        if event.kind == "compensation":
+            rollback.asked(self)
+        elif event.task is not None:
             place = self.compiled.graph.index[event.task]
             self.schedule.wait(place)
             if event.kind in ("failed", "interrupted"):
@@ -200,6 +219,9 @@ class Run(RunState):
         asked = self.approvals.decide(event)
         if asked.kind == "plan":
             self._plan_decided(event)
+            return
+        if asked.kind == "compensation":
+            rollback.decided(self, event)
             return
         if asked.task is None:
             return
@@ -291,6 +313,8 @@ class Run(RunState):
         self.context.close_view(node.place)
 
     def _succeed(self, place: int) -> None:
+        if self.rollbacks is not None:
+            self.rollbacks.succeeded(place)
         target = self.compiled.graph.on_success[place]
         if target >= 0 and self.compiled.graph.success_back[place]:
             self._jump(place, target, "SUCCEEDED")
@@ -318,11 +342,29 @@ class Run(RunState):
             self.pause_asked = True
             self.schedule.wait(place)
             self.to_ask.append(place)
+        elif recovery == "rollback" and setting is None:
+            self._roll_back(place, error)
         elif setting is not None:
             self.ending = Ending("limit", "limit", self.compiled.graph.ids[place], error.message, setting, count)
             self._stop()
         else:
             self._abort(place, error)
+
+    def _roll_back(self, place: int, error: ev.TaskError) -> None:
+        why = rollback.refusal(self, place) if self.going_back is None else None  # else it is judged at its turn
+        if why is None:
+            self._withdraw(rollback.fall_due(self, place).members)
+        else:
+            self._abort(place, error.with_words(why))
+
+    def _rolled_back(self, _event: ev.RolledBack) -> None:
+        rollback.go_back(self)
+        self._withdraw(set(self.schedule.reset))
+        self.schedule.reset.clear()
+        refused = rollback.next_due(self)
+        if refused is not None:
+            place, why = refused
+            self._abort(place, self.failures.error_of(place).with_words(why))
 
     def _keep_limit(self, place: int, error: ev.TaskError, setting: str | None) -> None:
         """A task that a limit ends shows that, and not what its last visit came to."""
@@ -348,6 +390,8 @@ class Run(RunState):
         for task in self.approvals.withdraw_all():
             self.schedule.put_back(self.compiled.graph.index[task])
         self._let_go(self.interrupted - self.running)
+        if self.going_back is not None and self.going_back.calling is None:
+            rollback.leave(self)
 
     def _settle_in_ending(self, place: int, status: Any, reason: SkipReason | None = None) -> None:
         self.schedule.settle_quietly(place, status, reason)
@@ -361,8 +405,10 @@ class Run(RunState):
         if self.approvals.open or self._approved or self.to_ask or self.interrupted:
             self._withdraw(set(self.schedule.reset))
         self.schedule.reset.clear()
+        if self.rollbacks is not None:
+            self.context.jumped(target)
 
-    def _withdraw(self, reset: set[int]) -> None:
+    def _withdraw(self, reset: Set[int]) -> None:
         """What was asked or answered about tasks that run again does not count any more."""
         self.approvals.withdraw({self.compiled.graph.ids[place] for place in reset})
         self.to_ask = [place for place in self.to_ask if place not in reset]
@@ -406,4 +452,6 @@ _CHANGES: dict[type[ev.Event], Callable[[Run, Any], None]] = {
     ev.TaskLogged: Run._nothing,
     ev.FilterApplied: Run._nothing,
     ev.RunFinished: Run._run_finished,
+    ev.RolledBack: Run._rolled_back,
+    **rollback.CHANGES,
 }

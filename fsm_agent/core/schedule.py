@@ -7,6 +7,7 @@ back edge that fires takes those counts back for all that can be reached from it
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -19,8 +20,8 @@ DEAD, FIRED, UNDECIDED = EdgeState.DEAD, EdgeState.FIRED, EdgeState.UNDECIDED
 
 
 @dataclass(slots=True, eq=False)
-class _Hold:
-    """Tasks of a jump that wait for those among them which still ran when it happened."""
+class Hold:
+    """Tasks of a jump that wait for those among them which still ran when it happened; or for a rollback of them."""
 
     members: frozenset[int]
     running: set[int]
@@ -53,7 +54,7 @@ class Schedule:
         self.nodes = [Node(*counts) for counts in graph.counts]
         self.unsettled = len(self.nodes)
         self._gates = LoopGates(graph) if graph.jumpers else None
-        self._holds: list[_Hold] = []
+        self._holds: list[Hold] = []
         self._touched: set[int] = set()
         self.changed: set[int] | None = None
         """Once somebody wants to know: tasks whose status has changed since that was last looked at."""
@@ -148,8 +149,38 @@ class Schedule:
             self._settle(source, status, None)
         else:
             self.put_back(source)  # it has not settled: it runs again
-        self._reset(target)
+        self._reset(self.graph.reachable(target), [target])
         self._run_checks()
+
+    def suspend(self, place: int, members: frozenset[int]) -> Hold:
+        """`place` has failed and goes back with the members: none of them starts, what runs of them is discarded."""
+        self.turns.drop(place)
+        self.put_back(place)
+        for member in members & self._touched:
+            if self.nodes[member].status in ("RUNNING", "WAITING_APPROVAL"):
+                self.put_back(member)
+        hold = Hold(members, {NONE})
+        self._holds.append(hold)
+        return hold
+
+    def go_back(self, hold: Hold, active: Iterable[int]) -> None:
+        """The members of the hold run again, as after a jump; these are active whatever their edges say."""
+        self._holds.remove(hold)
+        self._checks.extend(hold.waiting)
+        self._reset(hold.members, active)
+        for place in self.turns.all_ready() if self._gates is not None else ():
+            if self._closed(place):  # what comes after a loop that can jump again
+                self.turns.drop(place)
+                self.put_back(place)
+        self._run_checks()
+
+    def undo_quietly(self, place: int) -> None:
+        """The task has not run after all, without any effect on others: the run is ending."""
+        node = self.nodes[place]
+        if node.settled:
+            self.unsettled += 1
+            node.forget()
+            self.put_back(place)
 
     # Settling -------------------------------------------------------------------------------------------------------
 
@@ -288,8 +319,7 @@ class Schedule:
 
     # Jumps ----------------------------------------------------------------------------------------------------------
 
-    def _reset(self, target: int) -> None:
-        members = self.graph.reachable(target)
+    def _reset(self, members: frozenset[int], active: Iterable[int]) -> None:
         touched = members & self._touched  # as dear as the smaller of the two
         running = set()
         for place in touched:
@@ -305,12 +335,13 @@ class Schedule:
         self.reset.extend(touched)
         for hold in self._holds:
             running |= hold.running & members
-        self.nodes[target].forced = True
-        self._touched.add(target)
+        for place in active:
+            self.nodes[place].forced = True
+            self._touched.add(place)
+            self._checks.append(place)
         if running:
-            self._holds.append(_Hold(members, running))
+            self._holds.append(Hold(members, running))
         self._checks.extend(touched)
-        self._checks.append(target)
 
     def _take_back(self, node: Node) -> None:
         graph, place = self.graph, node.place

@@ -13,6 +13,7 @@ from fsm_agent.core.context import SharedContext
 from fsm_agent.core.failures import Ending, Failures
 from fsm_agent.core.machine import FINAL
 from fsm_agent.core.nodes import Node
+from fsm_agent.core.rollback import Rollback, Rollbacks
 from fsm_agent.core.schedule import Schedule
 from fsm_agent.plan.compiled import CompiledPlan, CompiledTask
 
@@ -31,8 +32,8 @@ class RunState:
         "at", "calls", "cancelled", "cleaning", "cleanup_over", "compiled", "context", "discarded_calls", "ending",
         "executed", "failures", "grants", "history", "inputs", "interrupted", "is_ending", "judged", "just_settled",
         "max_task_runs", "moved", "passed_guard", "pause_asked", "phase", "plan_digest", "plan_version", "rejection",
-        "replan_due", "run_id", "running", "schedule", "secrets", "seq", "started", "to_ask", "total_visits", "trace",
-        "unrun_finalizers",
+        "replan_due", "rollbacks", "run_id", "running", "schedule", "secrets", "seq", "started", "to_ask",
+        "total_visits", "trace", "unrun_finalizers",
     )  # fmt: skip
 
     # There once a plan was adopted.
@@ -83,6 +84,8 @@ class RunState:
         """Who asked for the end of the run, and why."""
         self.executed = False
         self.replan_due = False
+        self.rollbacks: Rollbacks | None = None
+        """What it takes to go back; only where the plan has a rollback."""
         self.ending: Ending | None = None
         self.is_ending = False
         """Cancelled, aborted, or past a limit: nothing new starts but finalizers."""
@@ -120,12 +123,18 @@ class RunState:
         """Something could be started now."""
         if self.pause_asked or self.is_ending or not self.plan_version:
             return False
-        return self.schedule.turns.next() >= 0
+        back = self.going_back
+        return self.schedule.turns.next() >= 0 if back is None else not back.asked
 
     @property
     def any_ready(self) -> bool:
-        """Some task is ready, whatever it waits for."""
-        return self.plan_version > 0 and self.schedule.turns.any_ready
+        """Some task is ready, or to be rolled back, whatever it waits for."""
+        return self.plan_version > 0 and (self.schedule.turns.any_ready or self.going_back is not None)
+
+    @property
+    def going_back(self) -> Rollback | None:
+        """The rollback that is due or under way: nothing else starts."""
+        return self.rollbacks.current if self.rollbacks is not None else None
 
     @property
     def cancel_asked(self) -> bool:

@@ -33,6 +33,10 @@ class Turns:
         """Whether some task is ready, whatever it waits for."""
         return bool(self._waiting)
 
+    def all_ready(self) -> list[int]:
+        """The tasks that are ready, in no order."""
+        return list(self._waiting)
+
     def add(self, place: int) -> None:
         """The task is ready."""
         self._waiting.add(place)

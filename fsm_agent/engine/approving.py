@@ -15,6 +15,7 @@ from msgspec import structs
 from fsm_agent.clock import Timer
 from fsm_agent.core.approvals import approval_id, decision_on, digest_of, has_expired
 from fsm_agent.core.events import ApprovalAsked, ApprovalHandedOn, ApprovalKind, Verdict
+from fsm_agent.core.rollback import question_about_compensation
 from fsm_agent.engine.host import RunHost
 from fsm_agent.errors import DecisionRefused
 from fsm_agent.jsonable import to_plain
@@ -99,6 +100,10 @@ class Approving:
                 self._ask(structs.replace(event, approver=True))
             elif event.approver and event.approval not in run.approvals.handed_on:
                 self._host.record(ApprovalHandedOn(approval=event.approval, task=event.task))
+
+    def ask_about_compensation(self, place: int) -> None:
+        """A task could not be undone, and a person must say whether it is now, or is to be tried again."""
+        self._ask(question_about_compensation(self._host.run, place))
 
     def _ask(self, event: ApprovalAsked) -> None:
         self._host.record(event)

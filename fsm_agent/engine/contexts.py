@@ -17,9 +17,12 @@ from fsm_agent.skills.context import SkillContext
 from fsm_agent.skills.skill import Skill
 
 
-def idempotency_key(run_id: str, task: str, visit: int) -> str:
-    """The same for every attempt of one visit of one task of one run. ASCII, so that it can be an HTTP header."""
-    return hashlib.sha256(encode([run_id, task, visit])).hexdigest()[:32]
+def idempotency_key(run_id: str, task: str, visit: int, *more: str) -> str:
+    """The same for every attempt of one visit of one task of one run. ASCII, so that it can be an HTTP header.
+
+    With the word `compensation`: the same for every call that undoes that visit.
+    """
+    return hashlib.sha256(encode([run_id, task, visit, *more])).hexdigest()[:32]
 
 
 def context_for(host: RunHost, visit: Visit, skill: Skill) -> SkillContext:
@@ -27,13 +30,14 @@ def context_for(host: RunHost, visit: Visit, skill: Skill) -> SkillContext:
     task = visit.task.task
     declared = task.writes if task.writes is not None else skill.spec.writes
     run_id = host.run.run_id
+    more = ("compensation",) if visit.task.undoes else ()
     return SkillContext(
         _Port(host, visit),
         host.task_info(visit.task),
         run_id=run_id,
         visit=visit.number,
         attempt=visit.attempts,
-        idempotency_key=partial(idempotency_key, run_id, task.id, visit.number),
+        idempotency_key=partial(idempotency_key, run_id, task.id, visit.number, *more),
         declared=declared,
     )
 

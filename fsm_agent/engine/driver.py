@@ -16,11 +16,16 @@ from typing import Any, Literal
 import msgspec
 
 from fsm_agent.core import events as ev
+from fsm_agent.core import rollback
 from fsm_agent.core.commands import (
+    AskAboutCompensation,
     AskAboutPlan,
     AskAboutTask,
     Begin,
+    BeginRollback,
     Command,
+    Compensate,
+    FinishRollback,
     Fire,
     Judge,
     MakePlan,
@@ -34,6 +39,7 @@ from fsm_agent.core.result import verdict_of
 from fsm_agent.core.run import Run
 from fsm_agent.engine.acceptance import Acceptor
 from fsm_agent.engine.approving import Approver, Approving
+from fsm_agent.engine.compensating import compensation_at_turn
 from fsm_agent.engine.contexts import context_for
 from fsm_agent.engine.judgement import judge_criteria
 from fsm_agent.engine.ledger import Ledger
@@ -229,6 +235,14 @@ class Driver:
                 self.approving.ask_about_plan()
             case AskAboutTask(place):
                 self.approving.ask_about_task(place)
+            case BeginRollback():
+                self.record(rollback.begin(self.run))
+            case Compensate(place):
+                self._compensate(place)
+            case AskAboutCompensation(place):
+                self.approving.ask_about_compensation(place)
+            case FinishRollback():
+                self.record(rollback.finish(self.run))
             case _:
                 return False
         return True
@@ -359,10 +373,20 @@ class Driver:
             else:
                 visit.go_on()
 
+    def _compensate(self, place: int) -> None:
+        taken = compensation_at_turn(self.turns, place)
+        for event in taken.events:
+            self.record(event)
+        back = self.run.going_back
+        if taken.ready is not None and back is not None:
+            visit = self.visit(taken.ready)
+            visit.attempts = back.attempts - 1  # those that were interrupted count
+            visit.start()
+
     def visit(self, ready: Ready) -> Visit:
         """A visit under way: it is to be started, or goes on."""
         place = ready.place
-        task = self.run.task(place)
+        task = ready.undoes or self.run.task(place)
         policy = self.policies.of(task, ready.skill)
         visit = Visit(self, self._acceptor, ready, task, policy, self.run.context.view_of(place))
         self._visits[place] = visit

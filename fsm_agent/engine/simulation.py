@@ -8,8 +8,21 @@ from typing import Any
 import msgspec
 
 from fsm_agent.core import events as ev
+from fsm_agent.core import rollback
 from fsm_agent.core.approvals import approval_id
-from fsm_agent.core.commands import AskAboutTask, Begin, Command, End, Fire, Judge, MakePlan, Rest
+from fsm_agent.core.commands import (
+    AskAboutTask,
+    Begin,
+    BeginRollback,
+    Command,
+    Compensate,
+    End,
+    FinishRollback,
+    Fire,
+    Judge,
+    MakePlan,
+    Rest,
+)
 from fsm_agent.core.decide import decide
 from fsm_agent.core.judging import Outcome, judge
 from fsm_agent.core.names import names_of
@@ -114,6 +127,12 @@ class Simulation:
                 self._record(judge_criteria(self.run, self._evaluator, self._kept))
             case AskAboutTask(place):
                 self._ask(place)
+            case BeginRollback():
+                self._record(rollback.begin(self.run))
+            case Compensate(place):
+                self._compensate(place)
+            case FinishRollback():
+                self._record(rollback.finish(self.run))
             case _:
                 raise AssertionError(f"a simulated run has nothing to wait for: {command}")
 
@@ -126,6 +145,12 @@ class Simulation:
         node, task = self.run.schedule.nodes[place], self._compiled.graph.ids[place]
         name = approval_id(self.run.run_id, task, node.visits, None, "failed")
         self._record(ev.ApprovalAsked(approval=name, kind="failed", task=task, visit=node.visits, error=node.error))
+
+    def _compensate(self, place: int) -> None:
+        """A compensation is taken to do what it should; it is not called, and its parameters are not worked out."""
+        task, visit = self._compiled.graph.ids[place], self.run.schedule.nodes[place].visits
+        self._record(ev.CompensationStarted(task=task, visit=visit))
+        self._record(ev.Compensated(task=task, visit=visit, status="SUCCEEDED", attempts=1))
 
     def _begin(self, place: int) -> None:
         run = self.run

@@ -11,6 +11,7 @@ from typing import Literal, Protocol
 from fsm_agent.core.calls import Call, interruption
 from fsm_agent.core.events import Event, TaskEvaluated, TaskInterrupted, VisitDiscarded
 from fsm_agent.core.run import Run
+from fsm_agent.engine.compensating import what_became_of
 from fsm_agent.engine.policies import Policies
 from fsm_agent.engine.turns import Ready, TurnTaker, again
 from fsm_agent.engine.visits import Visit
@@ -37,6 +38,9 @@ class TakerUp(Protocol):
 def take_up_calls(driver: TakerUp, now: float) -> None:
     """Say of each call that was under way what becomes of it. `now` is the time of day, in seconds since 1970."""
     run = driver.run
+    undoing = what_became_of(run, driver.turns.services.registry)
+    if undoing is not None:
+        driver.record(undoing)
     for place in sorted(run.running):
         call = run.calls[place]
         if run.schedule.nodes[place].status != "RUNNING":

@@ -8,7 +8,7 @@ from typing import Any
 
 from fsm_agent.core.approvals import approval_id, digest_of
 from fsm_agent.core.calls import Call
-from fsm_agent.core.context import View
+from fsm_agent.core.context import MISSING, View
 from fsm_agent.core.events import (
     ApprovalAsked,
     AttemptStarted,
@@ -40,6 +40,8 @@ class Ready:
     kwargs: dict[str, Any]
     call: Call | None = None
     """Where the visit stands, if it goes on after an interruption."""
+    undoes: CompiledTask | None = None
+    """The compensation that is called, where the task's visit is undone."""
 
 
 @dataclass(slots=True)
@@ -50,7 +52,7 @@ class TurnTaken:
     ready: Ready | None = None
 
 
-class _Failed(Exception):
+class TurnFailed(Exception):
     """The turn ends with a failure of the task."""
 
     def __init__(self, error: TaskError) -> None:
@@ -87,7 +89,7 @@ class TurnTaker:
             ready = self._held(place, task, consent) if consent is not None else None
             if ready is None:
                 ready = self._prepare(place, task, notes)
-        except _Failed as failure:
+        except TurnFailed as failure:
             return TurnTaken([*notes, evaluated_at_turn(run, place, failure.error)])
         if task.needs_approval and (consent is None or consent.digest != self.secrets.digest(ready.parameters)):
             return TurnTaken([*notes, self._ask(ready, task)])
@@ -96,37 +98,40 @@ class TurnTaker:
     def _prepare(self, place: int, task: CompiledTask, notes: list[Event]) -> Ready:
         """Permission, then parameters."""
         visit = self.run.schedule.nodes[place].visits + 1
-        skill = self._permitted(task)
-        parameters = self._render(task)
+        skill = self.permitted(task)
+        parameters = self.render(task)
         if skill.before:
-            parameters = self._filtered(skill, task, visit, parameters, notes)
-        return self._ready(place, visit, skill, parameters)
+            parameters = self.filtered(skill, task, visit, parameters, notes)
+        return self.ready(place, visit, skill, parameters)
 
-    def _permitted(self, task: CompiledTask) -> Skill:
+    def permitted(self, task: CompiledTask) -> Skill:
+        """The skill that does the task, which the run must be allowed to call. Raises TurnFailed."""
         try:
             skill = self.services.registry.get(task.skill or "")
         except SkillError as error:
-            raise _Failed(_error("exception", error)) from None
+            raise TurnFailed(_error("exception", error)) from None
         missing = skill.spec.requires - self.run.grants if skill.spec.requires else None
         if missing:
             names = ", ".join(sorted(missing))
             needs = f"skill {skill.spec.name!r} needs a permission that the run was not granted: {names}"
-            raise _Failed(TaskError("permission", f"{needs} (give --grant, or grants=)"))
+            raise TurnFailed(TaskError("permission", f"{needs} (give --grant, or grants=)"))
         return skill
 
-    def _render(self, task: CompiledTask, view: View | None = None) -> Mapping[str, Any]:
+    def render(self, task: CompiledTask, view: View | None = None, result: Any = MISSING) -> Mapping[str, Any]:
+        """The task's parameters, as they come out now. Raises TurnFailed."""
         try:
-            values = names_of_template(self.run, task.parameters, view) if task.parameters.expressions else {}
+            values = names_of_template(self.run, task.parameters, view, result) if task.parameters.expressions else {}
             rendered: Mapping[str, Any] = task.parameters.render(values, self.services.evaluators.mine)
         except ConditionError as error:
-            raise _Failed(_error("parameters", error)) from None
+            raise TurnFailed(_error("parameters", error)) from None
         return rendered
 
-    def _ready(self, place: int, visit: int, skill: Skill, parameters: Mapping[str, Any]) -> Ready:
+    def ready(self, place: int, visit: int, skill: Skill, parameters: Mapping[str, Any]) -> Ready:
+        """The call as it is to be made, if the skill takes the parameters. Raises TurnFailed."""
         try:
             return Ready(place, visit, skill, parameters, skill.validate(parameters))
         except SkillError as error:
-            raise _Failed(_error("parameters", error)) from None
+            raise TurnFailed(_error("parameters", error)) from None
 
     # What was rendered before ---------------------------------------------------------------------------------------
 
@@ -136,7 +141,7 @@ class TurnTaker:
         if ready is None:
             parameters = self._as_recorded(task, consent.parameters, consent.digest, None)
             if parameters is not None:
-                ready = self._ready(place, consent.visit, self._permitted(task), parameters)
+                ready = self.ready(place, consent.visit, self.permitted(task), parameters)
         return ready
 
     def recall(self, place: int) -> Ready | None:
@@ -148,13 +153,13 @@ class TurnTaker:
         view = self.run.context.view_of(place)
         try:
             if call.parameters is None:
-                parameters: Mapping[str, Any] | None = self._render(task, view)
+                parameters: Mapping[str, Any] | None = self.render(task, view)
             else:
                 parameters = self._as_recorded(task, call.parameters, call.seal, view)
             if parameters is None:
                 return None
-            ready = self._ready(place, call.visit, self._permitted(task), parameters)
-        except _Failed:
+            ready = self.ready(place, call.visit, self.permitted(task), parameters)
+        except TurnFailed:
             return None
         ready.call = call
         return ready
@@ -165,7 +170,7 @@ class TurnTaker:
         """The record itself, where nothing secret was left out of it; else what is rendered now, if it is the same."""
         if recorded is not None and (not digest or digest_of(recorded) == digest):
             return recorded
-        rendered = self._render(task, view)
+        rendered = self.render(task, view)
         return rendered if self.secrets.digest(rendered) == digest else None
 
     def _again(self, place: int) -> TurnTaken:
@@ -187,13 +192,14 @@ class TurnTaker:
             ])  # fmt: skip
         return TurnTaken([again(self.run, place)], ready)
 
-    def _filtered(
+    def filtered(
         self, skill: Skill, task: CompiledTask, visit: int, parameters: Mapping[str, Any], notes: list[Event]
     ) -> Mapping[str, Any]:
+        """The parameters as the skill's filters leave them. Raises TurnFailed."""
         changed, found, refusal = apply_before(skill, parameters)
         notes.extend(filter_event(task.task.id, visit, note, self.secrets) for note in found)
         if refusal is not None:
-            raise _Failed(TaskError("parameters", self.secrets.out_of_text(refusal)))
+            raise TurnFailed(TaskError("parameters", self.secrets.out_of_text(refusal)))
         return changed
 
     def _ask(self, ready: Ready, task: CompiledTask) -> ApprovalAsked:

@@ -17,12 +17,13 @@ from fsm_agent.plan.findings import Path, steps_of
 from fsm_agent.plan.graph import Graph
 from fsm_agent.plan.model import Plan, Risk, Task
 from fsm_agent.plan.references import Template, compile_template
+from fsm_agent.plan.ways_back import recovers_by_rollback
 
 FIXED_NAMES = frozenset({"context", "inputs", "results", "goal"})
 """What every expression may name."""
 
 RESULT = "result"
-"""What besides a verification may name, but for that of a decision."""
+"""What besides a verification (but for that of a decision) and the parameters of a compensation may name."""
 
 _RISKS: tuple[Risk, ...] = ("low", "medium", "high")
 
@@ -59,6 +60,10 @@ class CompiledTask:
 
     has_policy: bool = True
     """Whether the task has words of its own about timeout, retries or fallback."""
+    compensation: CompiledTask | None = None
+    """What undoes it, as a task of the same id that is done by another skill."""
+    undoes: bool = False
+    """Whether it is such a compensation."""
 
     @property
     def is_decision(self) -> bool:
@@ -83,6 +88,8 @@ class CompiledPlan:
     tasks: tuple[CompiledTask, ...]
     criteria: tuple[CompiledCriterion, ...]
     output: Expression | None
+    has_rollback: bool = False
+    """Whether a failure of some task may lead to a rollback: only then is kept what one needs."""
 
     @property
     def guarded_finalizers(self) -> tuple[str, ...]:
@@ -141,6 +148,8 @@ def bare_names(plan: Plan, doers: Sequence[Doer], catalog: Catalog) -> frozenset
         names.update(writes_of(task, catalog.skills.get(doer.skill) if doer.skill is not None else None))
         if task.fallback is not None and task.fallback.skill is not None:
             names.update(writes_of(None, catalog.skills.get(task.fallback.skill)))
+        if task.compensation is not None:
+            names.update(writes_of(None, catalog.skills.get(task.compensation.skill)))
     return frozenset(names)
 
 
@@ -191,7 +200,8 @@ class _Compiler:
         tasks = tuple(self._task(task, place) for place, task in enumerate(plan.tasks))
         criteria = tuple(self._criterion(item, place) for place, item in enumerate(plan.completion_criteria))
         output = self._expression(plan.output, ("output",))
-        compiled = CompiledPlan(plan, self.graph, tasks, criteria, output)
+        has_rollback = any(recovers_by_rollback(task, plan) for task in plan.tasks)
+        compiled = CompiledPlan(plan, self.graph, tasks, criteria, output, has_rollback)
         return Compilation(compiled, self.doers, self.faults, self.uses)
 
     def _task(self, task: Task, place: int) -> CompiledTask:
@@ -209,15 +219,19 @@ class _Compiler:
             None if doer.is_decision else verification,
             verification if doer.is_decision else None,
             _has_policy(task),
+            self._compensation(task, place),
         )
 
     def _specs_of(self, task: Task, doer: Doer) -> list[SkillSpec]:
-        """The skills that may be called for a task: its own, and the one of its fallback, else of its skill's."""
+        """The skills that may be called for a task: its own, its fallback's (else its skill's), its compensation's.
+
+        Who approves a task approves with it what may be called for it later.
+        """
         skills = self.catalog.skills
         spec = skills.get(doer.skill) if doer.skill is not None else None
         fallback = task.fallback or (spec.policy.fallback if spec is not None else None)
-        stand_in = skills.get(fallback.skill) if fallback is not None and fallback.skill is not None else None
-        return [each for each in (spec, stand_in) if each is not None]
+        more = [call.skill for call in (fallback, task.compensation) if call is not None and call.skill is not None]
+        return [each for each in (spec, *map(skills.get, more)) if each is not None]
 
     def _criterion(self, item: Any, place: int) -> CompiledCriterion:
         if isinstance(item, str):
@@ -233,6 +247,27 @@ class _Compiler:
         if fallback.parameters is None:
             return None
         return self._template(fallback.parameters, place, "fallback.parameters")
+
+    def _compensation(self, task: Task, place: int) -> CompiledTask | None:
+        """Its parameters may name `result`, and the result of any task: it is called when all that is there."""
+        undo = task.compensation
+        if undo is None:
+            return None
+        template = None
+        if undo.parameters is not None:
+            template, problems = compile_template(undo.parameters, self.names_with_result, "compensation.parameters")
+            self.faults.extend(Fault(("tasks", place, *steps_of(path)), error) for path, error in problems)
+        spec = self.catalog.skills.get(undo.skill)
+        return CompiledTask(
+            # Of the task's own words only its id, name and prose are the compensation's too.
+            task.model_copy(update={"writes": None, "fallback": None, "verification": None}),
+            undo.skill,
+            spec.risk if spec is not None else "low",
+            needs_approval=False,
+            parameters=template or _NO_PARAMETERS,
+            has_policy=False,
+            undoes=True,
+        )
 
     def _of_task(self, text: str | None, place: int, name: str, *, with_result: bool = False) -> Expression | None:
         if text is None:

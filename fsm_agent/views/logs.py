@@ -15,6 +15,7 @@ from fsm_agent.core.events import (
     AnyEvent,
     AttemptFailed,
     CallAbandoned,
+    Compensated,
     ContextChanged,
     Event,
     LimitPassed,
@@ -22,6 +23,7 @@ from fsm_agent.core.events import (
     PhaseChanged,
     PlanRejected,
     Progress,
+    RollbackStarted,
     RunFinished,
     TaskError,
     TaskEvaluated,
@@ -45,10 +47,11 @@ _LEVELS: Final[dict[type[Event], Level]] = {
     LoopBlocked: "warning",
     VisitRefused: "warning",
     VisitDiscarded: "warning",
+    RollbackStarted: "warning",
     LimitPassed: "warning",
     PlanRejected: "error",
 }
-_VARYING: Final = frozenset({TaskEvaluated, RunFinished})
+_VARYING: Final = frozenset({TaskEvaluated, Compensated, RunFinished})
 """Events whose level depends on what they say."""
 _DATA: Final = frozenset({"data", "parameters", "inputs", "result", "output", "problems"})
 """Fields that hold a plan's data: they may be large and are nobody's business, so no line has them."""
@@ -162,6 +165,8 @@ def level_of(event: Event) -> Level:
     if isinstance(event, TaskEvaluated):
         # A failure without an error is a decision that came out false.
         return "warning" if event.status == "FAILED" and event.error is not None else "info"
+    if isinstance(event, Compensated):
+        return "error" if event.status == "FAILED" else "info"
     if isinstance(event, RunFinished):
         return "error" if event.phase == "failed" else "info"
     return _LEVELS.get(type(event), "info")

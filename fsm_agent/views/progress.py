@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TextIO
 
@@ -23,7 +23,8 @@ _PROGRESS_EVERY: Final = 1.0
 _COLOURS: Final = {
     "done": "32", "true": "32", "completed": "1;32",
     "failed": "31", "blocked": "31", "limit": "31", "cancelled": "1;31",
-    "retry": "33", "waiting": "33", "fallback": "33", "abandoned": "33", "discarded": "33",
+    "retry": "33", "waiting": "33", "fallback": "33", "abandoned": "33", "discarded": "33", "rollback": "33",
+    "undone": "33",
     "skipped": "2", "false": "2", "log": "2", "progress": "2",
     "phase": "36", "run": "1",
 }  # fmt: skip
@@ -198,6 +199,26 @@ _QUESTIONS: Final[dict[ev.ApprovalKind, str]] = {
 }
 
 
+def _back_to(to: str | None) -> str:
+    return f"back to {to}" if to is not None else "back to the plan's start"
+
+
+def _undoing(tasks: Sequence[str]) -> str:
+    return f"undoing {', '.join(tasks)}" if tasks else "nothing to undo"
+
+
+def _compensated(event: ev.Compensated) -> Line:
+    attempts = f"{event.attempts} attempts" if event.attempts > 1 else ""
+    if event.status == "SUCCEEDED":
+        return Line("undone", event.task, attempts)
+    return Line("failed", event.task, _joined(f"its compensation: {_error(event.error)}", attempts))
+
+
+def _rolled_back(event: ev.RolledBack) -> Line:
+    kept = (f"{key} stays, {task} has written it since" for key, task in event.kept.items())
+    return Line("rollback", event.task, _joined(_back_to(event.to), "all runs again from there", *kept))
+
+
 _STILL_GOING: Final = {"timeout": "its call timed out and goes on", "cancelled": "its call was cancelled and goes on"}
 
 
@@ -238,7 +259,13 @@ _TELLERS: Final[dict[type[ev.Event], Callable[[Any], Line | None]]] = {
     ev.LoopBlocked: lambda event: Line("blocked", event.task, f"it held up everything for {event.seconds:.1f}s"),
     ev.TaskSkipped: lambda event: Line("skipped", event.task, "its condition is false"),
     ev.VisitRefused: lambda event: Line("limit", event.task, f"{event.setting} is {event.count}"),
-    ev.VisitDiscarded: lambda event: Line("discarded", event.task, "a jump has reset it, it runs again"),
+    ev.VisitDiscarded: lambda event: Line("discarded", event.task, "it was reset meanwhile, it runs again"),
+    ev.RollbackStarted: lambda event: Line("rollback", event.task, _joined(_back_to(event.to), _undoing(event.tasks))),
+    ev.CompensationStarted: lambda event: Line(
+        "undoing", event.task, f"visit {event.visit}" if event.visit > 1 else ""
+    ),
+    ev.Compensated: _compensated,
+    ev.RolledBack: _rolled_back,
     ev.ApprovalAsked: _approval_asked,
     ev.ApprovalHandedOn: lambda event: Line("waiting", event.task, _joined("a person must decide", event.message)),
     ev.ApprovalDecided: lambda event: Line("decided", event.task, _joined(event.decision, _by(event.by, event.why))),

@@ -61,6 +61,7 @@ def _sections(run: Json) -> Iterator[str]:
     )
     yield _section("Fallbacks used", _chosen(tasks, lambda task: bool(task.get("fallback_used")), _error_of))
     yield _section("Not verified", _chosen(tasks, lambda task: task.get("verified") is False, _why_unverified))
+    yield _section("Rollbacks", _list(map(_rollback, run.get("rollbacks") or ())))
     yield _section("Waiting for a person", _list(map(_question, run.get("waiting") or ())))
     yield _section("Approvals", _list(map(_decision, run.get("approvals") or ())))
     criteria: Sequence[Json] = run.get("criteria") or ()
@@ -125,6 +126,20 @@ def _reason(reason: Json | None) -> str | None:
         return None
     facts = [str(reason[key]) for key in ("kind", "task", "setting", "count", "message") if reason.get(key) is not None]
     return ": ".join(facts)
+
+
+def _rollback(rollback: Json) -> str:
+    parts = [f"{rollback.get('task')}: back to {rollback.get('to') or 'the start'}"]
+    parts += [
+        f"{words} {', '.join(map(str, rollback[key]))}"
+        for key, words in (("compensated", "undone"), ("not_compensated", "not undone"), ("undone", "context undone"))
+        if rollback.get(key)
+    ]
+    kept: Json = rollback.get("kept") or {}
+    parts += [f"{key} stays, {task} has written it since" for key, task in kept.items()]
+    if not rollback.get("finished", True):
+        parts.append("not finished")
+    return "; ".join(parts)
 
 
 def _question(waiting: Json) -> str:

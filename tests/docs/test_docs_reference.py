@@ -67,7 +67,7 @@ def test_every_key_of_a_plan_and_of_a_task_is_on_the_page() -> None:
 @pytest.mark.parametrize("feature", sorted(not_there_yet()))
 def test_what_the_page_calls_not_there_yet_is_refused(feature: str) -> None:
     key, _, word = feature.partition(": ")
-    values = {"capacity": 2, "subplan": "x", "tolerate": 1, "compensation": {"skill": "x"}}
+    values = {"capacity": 2, "subplan": "x", "tolerate": 1}
     task: dict[str, Any] = {"id": "a", "worker": "w"}
     if key == "capacity":
         worker = {"skill": "x", key: 2}

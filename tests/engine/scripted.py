@@ -42,9 +42,13 @@ def playable(plan: Plan, outcomes: Outcomes) -> Outcomes:
 
 
 class Player:
-    """The skill `stub`: does what the script says for its task and visit, after a while of the simulated clock."""
+    """The skill `stub`: does what the script says for its task and visit, after a while of the simulated clock.
 
-    def __init__(self, script: Outcomes, seed: int, longest: int) -> None:
+    And `undo`, of whose calls so many in a hundred fail.
+    """
+
+    def __init__(self, script: Outcomes, seed: int, longest: int, undo_fails: int = 0) -> None:
+        self._undo_fails = random.Random(seed), undo_fails
         self.clock = SimulatedClock()
         self._script = script
         self._seed = seed
@@ -67,13 +71,26 @@ class Player:
             context.set(key, value)
         return entry.get("data", {})
 
+    async def undo(self, context: SkillContext) -> Any:
+        """One compensation."""
+        chance, fails = self._undo_fails
+        if self._longest:
+            await self.clock.sleep(self._longest)
+        if chance.randrange(100) < fails:
+            raise OSError("it cannot be undone")
+        return {}
+
+    def skills(self) -> dict[str, Any]:
+        """Both, by name."""
+        return {"stub": self.stub, "undo": self.undo}
+
 
 def play(
     plan: Plan, script: Outcomes, *, max_parallel: int, seed: int = 0, longest: int = 0
 ) -> tuple[Bench, RunResult]:
     """Run a plan by the real engine. A task takes up to `longest` seconds of the simulated clock."""
     player = Player(script, seed, longest)
-    made = bench({"stub": player.stub}, clock=player.clock)
+    made = bench(player.skills(), clock=player.clock)
     patient = {**plan, "limits": {**plan.get("limits", {}), "cleanup_timeout": 1_000_000}}
     return made, made.run(patient, run_id="r", max_parallel=max_parallel)
 

@@ -18,7 +18,11 @@ from tests.reference import random_plan
 
 BLOCKS = pytest.mark.parametrize("block", range(4))
 A_BLOCK = 30
-ANSWERS = {"task": ("approve", "approve", "reject", "skip"), "failed": ("rerun", "done", "skip", "fail")}
+ANSWERS = {
+    "task": ("approve", "approve", "reject", "skip"),
+    "failed": ("rerun", "done", "skip", "fail"),
+    "compensation": ("rerun", "done"),
+}
 
 
 def asking_plan(seed: int) -> tuple[dict[str, Any], dict[str, list[Any]]]:
@@ -95,8 +99,8 @@ class Meddler:
 
 def meddled(seed: int, *, cancels: bool) -> tuple[dict[str, Any], list[Event], RunResult | None]:
     plan, script = asking_plan(seed)
-    player = Player(script, seed, longest=9)
-    made = bench({"stub": player.stub}, clock=player.clock)
+    player = Player(script, seed, longest=9, undo_fails=30)
+    made = bench(player.skills(), clock=player.clock)
 
     async def main() -> RunResult | None:
         result = await Meddler(made, seed, cancels=cancels).see_it_through(plan)
@@ -125,7 +129,7 @@ def test_a_run_whose_awaiting_task_is_cancelled_at_a_random_moment_ends_and_leav
     for seed in range(block * A_BLOCK, (block + 1) * A_BLOCK):
         plan, script = asking_plan(seed)
         player = Player(script, seed, longest=9)
-        made = bench({"stub": player.stub}, clock=player.clock)
+        made = bench(player.skills(), clock=player.clock)
 
         async def main(plan: Any = plan, made: Bench = made, seed: int = seed) -> None:
             run = asyncio.create_task(made.engine.run(plan, run_id="r"))
@@ -150,7 +154,7 @@ def test_a_stream_taken_to_its_end_comes_to_the_same_as_a_run(block: int) -> Non
         plan.setdefault("limits", {})["cleanup_timeout"] = 1_000_000
         for parallel in (1, 8):
             player = Player(script, seed, longest=9)
-            made = bench({"stub": player.stub}, clock=player.clock)
+            made = bench(player.skills(), clock=player.clock)
 
             async def main(plan: Any = plan, made: Bench = made, parallel: int = parallel) -> RunResult:
                 stream = made.engine.stream(plan, run_id="r", max_parallel=parallel)

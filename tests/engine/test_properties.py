@@ -44,6 +44,7 @@ def verdict(result: RunResult) -> dict[str, Any]:
         "context": result.context,
         "criteria": result.criteria,
         "output": result.output,
+        "rollbacks": result.rollbacks,
         "waiting": [(each["kind"], each["task"], each["visit"]) for each in result.waiting],
     }
 
@@ -65,6 +66,8 @@ def test_one_at_a_time_the_engine_does_what_the_reference_interpreter_says(block
         found = {task: (each.status.replace("READY", "PENDING"), each.reason) for task, each in real.tasks.items()}
         assert found == reference.status, f"seed {seed}"
         assert (real.context, real.outcome) == (reference.context, reference.outcome), f"seed {seed}"
+        compensated = [task for each in real.rollbacks for task in each["compensated"]]
+        assert compensated == reference.compensated, f"seed {seed}"
 
 
 @BLOCKS

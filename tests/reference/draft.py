@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .chooser import Chooser, sample
-from .graph import ON_FAILURE, ON_SUCCESS, Graph, Plan, Task, reach, validity
+from .graph import ON_FAILURE, ON_SUCCESS, Graph, Plan, Task, is_decision, reach, validity
 
 CONDITIONS = (
     "context['n'] < 2",
@@ -147,6 +147,36 @@ def _add_policy(choose: Chooser, task: Task) -> None:
         task["max_visits"] = choose.integer(1, 4)
     if choose.chance(30):
         task["recovery"] = choose.pick(("skip", "skip", "skip", "abort", "abort", "pause"))
+
+
+def with_rollbacks(choose: Chooser, plan: Plan) -> Plan:
+    """Some plans with rollbacks: to tasks, to layers, to the start; the others as they are."""
+    if not choose.chance(30):
+        return plan
+    tasks = [dict(task) for task in plan["tasks"]]
+    for task in tasks:
+        if choose.chance(40):
+            task["layer"] = choose.pick(("red", "blue"))
+        if not is_decision(plan, task) and choose.chance(70):
+            task["compensation"] = {"skill": "undo"}
+    plan = {**plan, "tasks": tasks}
+    graph = Graph(plan)
+    for task in tasks:
+        if choose.chance(50 if ON_FAILURE in task else 70):
+            task["recovery"] = "rollback"
+            choices = [to for to in ("red", "blue", *graph.order) if _leads_to(graph, to, task["id"])]
+            if choices and choose.chance(75):
+                task["rollback_to"] = choose.pick(choices)
+    if choose.chance(30):
+        plan["recovery"] = "rollback"
+    if choose.chance(80):
+        plan["limits"] = {**plan.get("limits", {}), "max_rollbacks": choose.pick((2, 3, 5, 5, 0))}
+    return plan
+
+
+def _leads_to(graph: Graph, to: str, name: str) -> bool:
+    starts = graph.starts(to)
+    return name in starts or any(name in graph.below(start) for start in starts)
 
 
 def _add_finalizer(choose: Chooser, plan: Plan, place: int, start: int) -> None:

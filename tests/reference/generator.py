@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from .chooser import Chooser, DrawnChooser, SeededChooser, sample
-from .draft import draft_plan, repair
+from .draft import draft_plan, repair, with_rollbacks
 from .graph import ON_FAILURE, ON_SUCCESS, Plan, Task, is_decision
 
 Outcomes = dict[str, list[Any]]
@@ -18,7 +18,9 @@ def random_plan(rng: random.Random) -> tuple[Plan, Outcomes]:
     """A valid plan and its outcomes."""
     choose = SeededChooser(rng)
     plan = repair(draft_plan(choose))
-    return plan, draft_outcomes(choose, plan)
+    outcomes = draft_outcomes(choose, plan)
+    plan = with_rollbacks(choose, plan)
+    return plan, with_failures(choose, plan, outcomes)
 
 
 @st.composite
@@ -27,15 +29,18 @@ def raw_plans(draw: st.DrawFn) -> Plan:
     return draft_plan(DrawnChooser(draw))
 
 
-def plans() -> st.SearchStrategy[Plan]:
+@st.composite
+def plans(draw: st.DrawFn) -> Plan:
     """Valid plans of 1 to 12 tasks."""
-    return raw_plans().map(repair)
+    choose = DrawnChooser(draw)
+    return with_rollbacks(choose, repair(draft_plan(choose)))
 
 
 @st.composite
 def outcomes_for(draw: st.DrawFn, plan: Plan) -> Outcomes:
     """Scripted outcomes for some tasks of the plan."""
-    return draft_outcomes(DrawnChooser(draw), plan)
+    choose = DrawnChooser(draw)
+    return with_failures(choose, plan, draft_outcomes(choose, plan))
 
 
 def draft_outcomes(choose: Chooser, plan: Plan) -> Outcomes:
@@ -49,6 +54,19 @@ def draft_outcomes(choose: Chooser, plan: Plan) -> Outcomes:
                 entries.insert(0, "ok" if jumps == ON_SUCCESS else "fail")
             outcomes[task["id"]] = entries
     return outcomes
+
+
+def with_failures(choose: Chooser, plan: Plan, outcomes: Outcomes) -> Outcomes:
+    """The outcomes, with first visits that fail where that leads to a rollback, and first writes where one undoes."""
+    changed = dict(outcomes)
+    for task in plan["tasks"]:
+        if is_decision(plan, task):
+            continue
+        if task.get("recovery") == "rollback" and choose.chance(60):
+            changed[task["id"]] = ["fail", *outcomes.get(task["id"], ["ok"])]
+        elif "compensation" in task and task["id"] not in outcomes:
+            changed[task["id"]] = [_result(choose) for _ in range(choose.integer(1, 3))]
+    return changed
 
 
 def _jump_key(plan: Plan, task: Task) -> str | None:

@@ -118,6 +118,12 @@ class Graph:
         """What can be reached from `name` by dependencies and forward edges."""
         return reach(self.forward_pairs(), {name})
 
+    def starts(self, to: str | None) -> set[str]:
+        """What a rollback goes back to: a task, the tasks of a layer, or all of them."""
+        if to is None or to in self.tasks:
+            return set(self.order) if to is None else {to}
+        return {name for name in self.order if self.tasks[name].get("layer") == to}
+
     def above(self, name: str) -> set[str]:
         """What `name` can be reached from by dependencies and forward branches.
 

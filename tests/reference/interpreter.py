@@ -27,6 +27,8 @@ class Verdict:
     context: dict[str, Any]
     reason_kind: str | None
     outcome: str
+    compensated: list[str]
+    kept: list[str]
 
 
 @dataclass(frozen=True)
@@ -61,8 +63,12 @@ class Interpreter:
         self.outcomes = outcomes
         self.graph = Graph(plan)
         self.state = State(self.graph)
-        self.ledger = Ledger(plan, goal)
+        self.ledger = Ledger(plan, goal, self.state.log)
         self.trace: list[tuple[str, str]] = []
+        self.rollbacks = 0
+        self.successes: list[str] = []
+        self.compensated: list[str] = []
+        self.kept: list[str] = []
 
     def run(self) -> Verdict:
         ending = None
@@ -147,7 +153,8 @@ class Interpreter:
         if visit.is_false:
             self.state.false_decisions.add(name)
         if visit.kind is None:
-            self.ledger.commit(visit.writes)
+            self.ledger.commit(name, visit.writes)
+            self.successes = [*(other for other in self.successes if other != name), name]
         self.trace.append((name, "fail" if visit.kind else "ok"))
         return visit
 
@@ -208,9 +215,30 @@ class Interpreter:
         if recovery == "pause":
             self.state.status[name] = WAITING
             return Ending("paused")
+        if recovery == "rollback":
+            return self._roll_back(name, kind)
         if recovery == "abort":
             return Ending("failed", kind)
         raise ValueError(f"{recovery} is not part of this interpreter")
+
+    def _roll_back(self, name: str, kind: str | None) -> Ending | None:
+        """Section 4, 4: compensations, the last success first; a reset as by a back edge; own writes undone."""
+        to = self.graph.tasks[name].get("rollback_to")
+        limits = self.plan.get("limits") or {}
+        spent = self.rollbacks >= limits.get("max_rollbacks", 1)
+        if spent or self._used_up(name) or (to in self.graph.tasks and self._used_up(to)):
+            return Ending("failed", kind)
+        self.rollbacks += 1
+        starts = self.graph.starts(to)
+        members = starts | {below for start in starts for below in self.graph.below(start)}
+        self.compensated += [
+            task
+            for task in reversed(self.successes)
+            if task in members and self.state.status[task] == SUCCEEDED and self.graph.tasks[task].get("compensation")
+        ]
+        self.kept += self.ledger.undo(members, self.graph)
+        self.state.go_back(members, to)
+        return None
 
     def _recovery(self, name: str) -> str:
         """Section 4, 2: the task's own, the plan's, or by the task's priority."""
@@ -314,6 +342,8 @@ class Interpreter:
             context=self.ledger.context,
             reason_kind=ending.kind,
             outcome=self._outcome() if ending.phase == "completed" else ending.phase,
+            compensated=self.compensated,
+            kept=self.kept,
         )
 
     def _outcome(self) -> str:

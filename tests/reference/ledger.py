@@ -5,28 +5,60 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any
 
-from .graph import Plan
+from .graph import Graph, Plan
 from .state import SUCCEEDED, State
 
 
 class Ledger:
     """The committed context of one run, and its view for expressions."""
 
-    def __init__(self, plan: Plan, goal: str) -> None:
+    def __init__(self, plan: Plan, goal: str, log: list[tuple[str, str, Any]]) -> None:
+        self.log = log
         self.plan = plan
         self.goal = goal or plan.get("goal") or ""
         given = plan.get("inputs") or {}
         self.inputs = {key: spec["default"] for key, spec in given.items() if "default" in spec}
         shown = {key: value for key, value in self.inputs.items() if not given[key].get("secret")}
-        self.context: dict[str, Any] = deepcopy({**shown, **(plan.get("context") or {})})
+        self.initial: dict[str, Any] = {**shown, **(plan.get("context") or {})}
+        self.context: dict[str, Any] = deepcopy(self.initial)
 
-    def commit(self, writes: dict[str, Any]) -> None:
+    def commit(self, name: str, writes: dict[str, Any]) -> None:
         """Applies the writes of a task that succeeded, by the merge rules."""
         for key, value in deepcopy(writes).items():
+            self.log.append((name, key, value))
             self.context[key] = self._merged(key, value)
 
+    def undo(self, members: set[str], graph: Graph) -> list[str]:
+        """Section 4, 4: writes the context anew, without the writes of the members. Returns the keys that stay.
+
+        What a loop from outside of them has left behind is not theirs any more.
+        """
+        own = {at for at, (name, key, _) in enumerate(self.log) if key and self._is_own(at, name, members, graph)}
+        kept = []
+        for key in {key for _, key, _ in self.log if key}:
+            places = [at for at, entry in enumerate(self.log) if entry[1] == key]
+            if self._rule(key) == "last":
+                last_other = max((at for at in places if at not in own), default=-1)
+                stay = {at for at in places if at in own and at < last_other}
+                own -= stay
+                kept += [key] if stay else []
+        self.log[:] = [entry for at, entry in enumerate(self.log) if at not in own]
+        self.context = deepcopy(self.initial)
+        for _, key, value in self.log:
+            if key:
+                self.context[key] = self._merged(key, deepcopy(value))
+        return sorted(kept)
+
+    def _is_own(self, at: int, name: str, members: set[str], graph: Graph) -> bool:
+        later_jumps = {target for target, key, _ in self.log[at + 1 :] if not key}
+        begun_anew = any(name in {target} | graph.below(target) for target in later_jumps - members)
+        return name in members and not begun_anew
+
+    def _rule(self, key: str) -> str:
+        return (self.plan.get("merge") or {}).get(key, "last")
+
     def _merged(self, key: str, value: Any) -> Any:
-        rule = (self.plan.get("merge") or {}).get(key, "last")
+        rule = self._rule(key)
         if rule == "sum":
             return self.context.get(key, 0) + value
         if rule == "append":

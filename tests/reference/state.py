@@ -36,6 +36,8 @@ class State:
         self.edges: dict[Branch, str] = {}
         self.jumped_to: set[str] = set()
         self.false_decisions: set[str] = set()
+        self.log: list[tuple[str, str, Any]] = []
+        """Every write to the context, as (task, key, value), and every jump, as (target, "", None)."""
         for name in graph.order:
             self.forget(name)
 
@@ -169,3 +171,16 @@ class State:
         for name in {target} | self.graph.below(target):
             self.forget(name)
         self.jumped_to.add(target)
+        self.log.append((target, "", None))
+
+    def go_back(self, members: set[str], to: str | None) -> None:
+        """A rollback: a named task is active again; the first tasks of a layer are if a jump had led to them."""
+        led_to: set[str] = set()
+        if to in self.graph.tasks:
+            led_to = {to}
+        elif to is not None:
+            below = {after for name in members for after in self.graph.below(name)}
+            led_to = (members - below) & self.jumped_to
+        for name in members:
+            self.forget(name)
+        self.jumped_to |= led_to

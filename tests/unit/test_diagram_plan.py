@@ -172,3 +172,23 @@ def test_a_plan_of_ten_thousand_tasks_is_text_in_well_under_a_second() -> None:
     text = to_dot(of_plan(large))
     assert time.perf_counter() - began < 5 * 1.0
     assert text.count(" -> ") == 9_999 + 9_993
+
+
+def test_a_rollback_to_a_task_is_a_dashed_edge_back_and_one_to_a_layer_is_noted() -> None:
+    back = {"skill": "s", "recovery": "rollback"}
+    drawn = draw(
+        {"id": "a", "skill": "s", "layer": "l", "compensation": {"skill": "undo"}},
+        {"id": "b", "dependencies": ["a"], "rollback_to": "a", **back},
+        {"id": "c", "dependencies": ["a"], "rollback_to": "l", **back},
+        {"id": "d", "dependencies": ["a"], **back},
+        {"id": "e", "skill": "s", "dependencies": ["a"], "rollback_to": "a"},
+    )
+    assert [edge for edge in edges(drawn) if edge[2] is EdgeKind.ROLLBACK] == [("b", "a", EdgeKind.ROLLBACK, True)]
+    notes = {node.key: node.notes for node in drawn.nodes}
+    assert notes["a"] == ("undone by undo",)
+    assert (notes["c"], notes["d"], notes["b"], notes["e"]) == (
+        ("rolls back to l",), ("rolls back to the start",), (), (),
+    )  # fmt: skip
+    [line] = [line for line in to_dot(drawn).splitlines() if '"b" -> "a"' in line]
+    assert "style=dashed" in line
+    assert "-.->" in to_mermaid(drawn)

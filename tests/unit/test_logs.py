@@ -15,7 +15,7 @@ import structlog
 
 from fsm_agent.core import events as ev
 from fsm_agent.redaction import Redactor
-from fsm_agent.views.logs import EventLogger, Level, configure, level_of, redact
+from fsm_agent.views.logs import EventLogger, Level, configure, fields_of, level_of, redact
 
 ERROR = ev.TaskError("exception", "bad password=abc", "ValueError", 1)
 STARTED = ev.TaskStarted(seq=3, at=1_000_000_000.5, run_id="r1", task="t", visit=2, parameters={"amount": 10})
@@ -208,3 +208,18 @@ def test_every_kind_of_event_makes_a_line() -> None:
         for kind in kinds
     ]
     assert [line["event"] for line in logged(*events)] == [event.type for event in events]
+
+
+@pytest.mark.parametrize(
+    ("event", "level"),
+    [
+        (ev.RollbackStarted(task="t"), "warning"),
+        (ev.CompensationStarted(task="t", visit=1, parameters={"a": "private"}), "info"),
+        (ev.Compensated(task="t", visit=1, status="SUCCEEDED", data="private", changes={"k": "private"}), "info"),
+        (ev.Compensated(task="t", visit=1, status="FAILED", error=ERROR), "error"),
+        (ev.RolledBack(task="t", kept={"k": "out"}), "info"),
+    ],
+)
+def test_a_rollback_is_logged_without_data_and_a_failed_undoing_is_an_error(event: ev.Event, level: str) -> None:
+    assert level_of(event) == level
+    assert "private" not in str(fields_of(event))

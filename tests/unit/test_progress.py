@@ -207,3 +207,27 @@ def test_text_of_unknown_origin_is_made_harmless() -> None:
     assert one_line("  a\n\t b\x1b[0m\x7f\ud800 ") == "a b␛[0m␡�"
     assert harmless("a\n  b\x1b") == "a\n  b␛"
     assert one_line("👩‍🚀 é 中文") == "👩‍🚀 é 中文"
+
+
+ROLLBACK = [
+    (
+        ev.RollbackStarted(task="pay", to="room", tasks=("car", "room")),
+        "rollback pay back to room · undoing car, room",
+    ),
+    (ev.RollbackStarted(task="pay"), "rollback pay back to the plan's start · nothing to undo"),
+    (ev.CompensationStarted(task="car", visit=2), "undoing car visit 2"),
+    (ev.Compensated(task="car", visit=1, status="SUCCEEDED", attempts=2), "undone car 2 attempts"),
+    (
+        ev.Compensated(task="car", visit=1, status="FAILED", attempts=1, error=ERROR),
+        "failed car its compensation: exception OSError: no route",
+    ),
+    (
+        ev.RolledBack(task="pay", kept={"n": "out"}),
+        "rollback pay back to the plan's start · all runs again from there · n stays, out has written it since",
+    ),
+]
+
+
+@pytest.mark.parametrize(("event", "line"), ROLLBACK, ids=lambda value: getattr(value, "type", None))
+def test_each_step_of_a_rollback_is_told(event: ev.Event, line: str) -> None:
+    assert [text.split() for text in told(event)] == [["0.0s", *line.split()]]

@@ -142,3 +142,16 @@ def test_making_a_report_changes_nothing() -> None:
     before = json.dumps(RUN)
     assert to_markdown(RUN) == to_markdown(RUN)
     assert json.dumps(RUN) == before
+
+
+def test_what_was_rolled_back_is_told_with_what_stays() -> None:
+    rollbacks = [
+        {
+            "task": "pay", "to": None, "compensated": ["car"], "not_compensated": ["room"], "undone": ["n"],
+            "kept": {"m": "out"}, "finished": False,
+        }
+    ]  # fmt: skip
+    text = to_markdown({"run_id": "r", "outcome": "cancelled", "rollbacks": rollbacks})
+    assert "## Rollbacks" in text
+    for words in ("back to the start", "undone car", "not undone room", "m stays, out has", "not finished"):
+        assert words in text

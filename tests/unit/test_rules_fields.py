@@ -71,10 +71,8 @@ NOT_YET: list[tuple[str, dict[str, Any]]] = [
     ("as", {"skill": "s", "as": "item"}),
     ("tolerate", {"skill": "s", "tolerate": 1}),
     ("repeat_while", {"skill": "s", "loop_condition": "result > 1"}),
-    ("rollback_to", {"skill": "s", "rollback_to": "a"}),
-    ("compensation", {"skill": "s", "compensation": "undo"}),
 ]
-NOT_YET_VALUES = [("isolation", "process"), ("recovery", "rollback"), ("recovery", "replan")]
+NOT_YET_VALUES = [("isolation", "process"), ("recovery", "replan")]
 
 
 @pytest.mark.parametrize(("key", "task"), NOT_YET)
@@ -97,9 +95,8 @@ def test_a_value_that_a_later_version_brings_is_refused_by_name(key: str, value:
     assert check_plan([{"id": "a", "skill": "s", key: value}], supported=[value]).valid
 
 
-@pytest.mark.parametrize("recovery", ["rollback", "replan"])
-def test_a_recovery_of_the_plan_may_be_for_later_too(recovery: str) -> None:
-    [problem] = problems({"recovery": recovery}, skill="s")
+def test_a_recovery_of_the_plan_may_be_for_later_too() -> None:
+    [problem] = problems({"recovery": "replan"}, skill="s")
     assert (problem.rule, problem.task, problem.field) == ("not_supported", None, "recovery")
 
 

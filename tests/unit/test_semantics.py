@@ -45,13 +45,17 @@ def verdict_of(result: RunResult) -> dict[str, Any]:
         "context": result.context,
         "reason_kind": result.reason and result.reason["kind"],
         "outcome": result.outcome,
+        "compensated": [task for each in result.rollbacks for task in each["compensated"]],
+        "kept": [key for each in result.rollbacks for key in sorted(each["kept"])],
     }
 
 
 def expected(case: dict[str, Any]) -> dict[str, Any]:
     want = dict(case["expect"])
-    want["trace"] = [tuple(entry) for entry in want["trace"]]
-    want["status"] = {task: tuple(status) for task, status in want["status"].items()}
+    if "trace" in want:
+        want["trace"] = [tuple(entry) for entry in want["trace"]]
+    if "status" in want:
+        want["status"] = {task: tuple(status) for task, status in want["status"].items()}
     return want
 
 
@@ -79,6 +83,8 @@ def both(plan: dict[str, Any], outcomes: dict[str, Any]) -> tuple[dict[str, Any]
         "context": reference.context,
         "reason_kind": reference.reason_kind,
         "outcome": reference.outcome,
+        "compensated": reference.compensated,
+        "kept": reference.kept,
     }
     return verdict_of(simulate(compiled(plan), outcomes)), want
 

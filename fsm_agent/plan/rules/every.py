@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsm_agent.plan.findings import Finding
-from fsm_agent.plan.rules import expressions, fields, order, policies, skills, structure, support
+from fsm_agent.plan.rules import expressions, fields, order, policies, rollbacks, skills, structure, support
 from fsm_agent.plan.rules.subject import Rule, Subject
 
 RULES: tuple[Rule, ...] = (
@@ -14,6 +14,8 @@ RULES: tuple[Rule, ...] = (
     structure.unknown_targets,
     structure.cycles,
     structure.loops_without_exit,
+    rollbacks.rollback_targets,
+    rollbacks.nothing_to_undo,
     fields.one_doer,
     fields.conditions,
     fields.fallbacks,
@@ -39,6 +41,7 @@ RULES_OF_WHOLE_PLANS: tuple[Rule, ...] = (
     order.once_after_loop,
     order.cleanup_not_last,
     order.parallel_writers,
+    rollbacks.rollbacks_without_effect,
 )
 """Warnings that a missing edge would make false."""
 

@@ -111,7 +111,7 @@ def _no_result(fault: Fault, subject: Subject) -> str:
     match fault.path:
         case ("tasks", int(place), "verification") if subject.compilation.doers[place].is_decision:
             return "nobody does this task, so that it is a decision and has no result: name its skill, or use results"
-    return "`result` is there in a verification only; elsewhere use results.ID.data"
+    return "`result` is there in a verification only (or in a compensation's parameters); elsewhere use results.ID.data"
 
 
 def _prose_hint(field: object, error: ConditionError) -> str:

@@ -60,14 +60,10 @@ def bad_parameters(subject: Subject) -> Iterator[Finding]:
             continue
         task = compiled.task
         yield from _misfits(subject.spec(compiled.skill), task.parameters, ("tasks", place))
-        fallback = task.fallback
-        if fallback is None or fallback.skill is None:
-            continue
-        spec, path = subject.spec(fallback.skill), ("tasks", place, "fallback")
-        if fallback.parameters is None:
-            yield from _misfits(spec, task.parameters, path)
-        else:
-            yield from _misfits(spec, fallback.parameters, path)
+        for field, call in (("fallback", task.fallback), ("compensation", task.compensation)):
+            if call is not None and call.skill is not None:
+                given = task.parameters if call.parameters is None else call.parameters
+                yield from _misfits(subject.spec(call.skill), given, ("tasks", place, field))
 
 
 def _skills_named(subject: Subject) -> Iterator[tuple[Path, str]]:
@@ -85,6 +81,8 @@ def _skills_named(subject: Subject) -> Iterator[tuple[Path, str]]:
             yield ("tasks", place, *(["worker"] if task.worker is not None else [])), doer.skill
         if task.fallback is not None and task.fallback.skill is not None:
             yield ("tasks", place, "fallback", "skill"), task.fallback.skill
+        if task.compensation is not None:
+            yield ("tasks", place, "compensation", "skill"), task.compensation.skill
 
 
 def _misfits(spec: SkillSpec | None, given: Mapping[str, Any], owner: Path) -> Iterator[Finding]:

@@ -8,10 +8,8 @@ from fsm_agent.plan.findings import Finding, Path
 from fsm_agent.plan.model import Plan, Task
 from fsm_agent.plan.rules.subject import Subject
 
-_TASK_KEYS = (
-    "subplan", "subgoal", "agent", "foreach", "as", "tolerate", "repeat_while", "rollback_to", "compensation",
-)  # fmt: skip
-_TASK_VALUES = (("isolation", "process"), ("recovery", "rollback"), ("recovery", "replan"))
+_TASK_KEYS = ("subplan", "subgoal", "agent", "foreach", "as", "tolerate", "repeat_while")
+_TASK_VALUES = (("isolation", "process"), ("recovery", "replan"))
 
 
 def not_supported(subject: Subject) -> Iterator[Finding]:
@@ -32,7 +30,7 @@ _WORTH_A_LOOK = frozenset({*_TASK_KEYS, "as_", *(key for key, _ in _TASK_VALUES)
 
 
 def _of_plan(plan: Plan) -> Iterator[tuple[Path, str]]:
-    if plan.recovery in ("rollback", "replan"):
+    if plan.recovery == "replan":
         yield ("recovery",), plan.recovery
     for name, worker in plan.workers.items():
         if worker.capacity is not None:

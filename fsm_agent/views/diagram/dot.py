@@ -21,6 +21,7 @@ _SHAPES = {
 }
 _LINES = {
     EdgeKind.SOFT: " style=dashed arrowhead=empty",
+    EdgeKind.ROLLBACK: " style=dashed",
     EdgeKind.SUCCESS: " penwidth=1.5",
     EdgeKind.FAILURE: " penwidth=1.5",
 }

@@ -65,7 +65,7 @@ def _flow_node(node: Node, names: Mapping[str, str]) -> str:
 
 
 def _arrow(edge: Edge) -> str:
-    arrow = "-.->" if edge.kind is EdgeKind.SOFT else "-->"
+    arrow = "-.->" if edge.kind in (EdgeKind.SOFT, EdgeKind.ROLLBACK) else "-->"
     return f'{arrow}|"{_captions(edge.captions)}"|' if edge.captions else arrow
 
 

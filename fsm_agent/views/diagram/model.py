@@ -39,6 +39,7 @@ class EdgeKind(StrEnum):
     SUCCESS = "success"
     FAILURE = "failure"
     IMPLIED = "implied"
+    ROLLBACK = "rollback"
     TRANSITION = "transition"
 
 

@@ -8,6 +8,7 @@ from fsm_agent.plan.catalog import ANY_SKILL, Catalog
 from fsm_agent.plan.graph import Edge as PlanEdge
 from fsm_agent.plan.graph import Graph
 from fsm_agent.plan.model import Plan, Risk, Task
+from fsm_agent.plan.ways_back import recovers_by_rollback
 from fsm_agent.views.diagram.model import Caption, Cluster, Diagram, Edge, EdgeKind, Node, NodeKind, Tone
 from fsm_agent.views.text import clip, one_line, wrap
 
@@ -42,7 +43,7 @@ def of_plan(plan: Plan, catalog: Catalog = ANY_SKILL, graph: Graph | None = None
             _node(key, task, _kind(place, shape, finalizers), plan, catalog, shape)
             for place, (key, task) in enumerate(zip(keys, plan.tasks, strict=True))
         ),
-        edges=tuple(_edge(edge, keys) for edge in _edges_to_draw(shape)),
+        edges=(*(_edge(edge, keys) for edge in _edges_to_draw(shape)), *_rollbacks(plan, shape, keys)),
         clusters=_layers(plan, keys),
     )
 
@@ -73,6 +74,14 @@ def _edge(edge: PlanEdge, keys: Sequence[str]) -> Edge:
     return Edge(keys[edge.source], keys[edge.target], kind, _CAPTIONS.get(kind, ()), back=edge.back)
 
 
+def _rollbacks(plan: Plan, graph: Graph, keys: Sequence[str]) -> Iterator[Edge]:
+    """Where rollbacks to a task lead; one to a layer is noted at the task that goes back."""
+    for place, task in enumerate(plan.tasks):
+        target = graph.index.get(task.rollback_to) if task.rollback_to is not None else None
+        if target is not None and recovers_by_rollback(task, plan):
+            yield Edge(keys[place], keys[target], EdgeKind.ROLLBACK, (Caption("rollback"),), back=True)
+
+
 def _layers(plan: Plan, keys: Sequence[str]) -> tuple[Cluster, ...]:
     members: dict[str, list[str]] = {}
     for key, task in zip(keys, plan.tasks, strict=True):
@@ -85,7 +94,7 @@ def _node(key: str, task: Task, kind: NodeKind, plan: Plan, catalog: Catalog, gr
     skill = _skill(task, plan, catalog)
     spec = catalog.skills.get(skill) if skill else None
     risk = max(task.risk_level or "low", spec.risk if spec else "low", key=_RISKS.index)
-    notes = [*_words(task), *_rules(task, kind), *_marks(task, kind, risk)]
+    notes = [*_words(task), *_rules(task, kind), *_undoing(task, plan, graph), *_marks(task, kind, risk)]
     tone = _TONES.get(kind, Tone.PLAIN)
     if risk == "high" or task.approval == "required":
         tone = Tone.CAUTION
@@ -133,6 +142,13 @@ def _rules(task: Task, kind: NodeKind) -> Iterator[str]:
             yield from wrap(one_line(f"{words} {expression}"), _COLUMNS, 2)
     if task.join == "any" or (task.join == "all_done" and kind is not NodeKind.FINALIZER):
         yield f"join: {task.join}"
+
+
+def _undoing(task: Task, plan: Plan, graph: Graph) -> Iterator[str]:
+    if task.compensation is not None:
+        yield clip(one_line(f"undone by {task.compensation.skill}"), _COLUMNS)
+    if recovers_by_rollback(task, plan) and task.recovery is not None and task.rollback_to not in graph.index:
+        yield clip(one_line(f"rolls back to {task.rollback_to or 'the start'}"), _COLUMNS)
 
 
 def _marks(task: Task, kind: NodeKind, risk: Risk) -> Iterator[str]:

@@ -37,4 +37,5 @@ EDGE_COLOURS = {
     EdgeKind.SUCCESS: "#1a7f37",
     EdgeKind.FAILURE: "#cf222e",
     EdgeKind.IMPLIED: "#848d97",
+    EdgeKind.ROLLBACK: "#9a6700",
 }
