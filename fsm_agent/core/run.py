@@ -74,7 +74,6 @@ class Run(RunState):
         self._entered(event)
 
     def _entered(self, event: ev.PhaseChanged) -> None:
-        self.history.append(event)
         if event.dest == "evaluating":
             self.just_settled = False
         elif event.dest == "executing":

@@ -26,7 +26,7 @@ class RunState:
 
     __slots__ = (
         "_approved", "_cleanup", "_plan_approved", "_plans", "_results", "approvals", "cancelled", "cleaning",
-        "cleanup_over", "compiled", "context", "discarded_calls", "ending", "executed", "failures", "grants", "history",
+        "cleanup_over", "compiled", "context", "discarded_calls", "ending", "executed", "failures", "grants",
         "inputs", "is_ending", "judged", "just_settled", "max_task_runs", "passed_guard", "pause_asked", "phase",
         "plan_version", "rejection", "replan_due", "run_id", "running", "schedule", "secrets", "seq", "started",
         "to_ask", "total_visits", "trace", "unrun_finalizers",
@@ -49,8 +49,6 @@ class RunState:
         self.secrets = secrets or {}
         self.inputs: dict[str, Any] = {}
         """All inputs, secret ones too: for expressions and calls only, never for records."""
-        self.history: list[ev.PhaseChanged] = []
-        """Every transition, with the guard that let it through."""
         self.trace: list[tuple[str, str]] = []
         self.approvals = Approvals()
         self.plan_version = 0
