@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Final
+
+import msgspec
 
 from fsm_agent.core import events as ev
 from fsm_agent.core.approvals import Approvals
@@ -12,13 +14,65 @@ from fsm_agent.core.context import SharedContext
 from fsm_agent.core.failures import Ending, Failures
 from fsm_agent.core.machine import FINAL
 from fsm_agent.core.nodes import Node
-from fsm_agent.core.schedule import Schedule
+from fsm_agent.core.schedule import Schedule, ScheduleSnapshot
 from fsm_agent.plan.compiled import CompiledPlan, CompiledTask
 
 PlanSource = Callable[[str], CompiledPlan]
 """Gives the compiled plan of a digest."""
 
 _NO_GRANTS: frozenset[str] = frozenset()
+
+
+class RunSnapshot(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, kw_only=True):
+    """What a snapshot keeps of a run. Where the journal has something, its event's `seq` stands here instead."""
+
+    phase: ev.Phase
+    seq: int
+    schedule: ScheduleSnapshot | None = None
+    """Absent before a plan was adopted."""
+    views: list[int] = []
+    """Places of the tasks whose visit is open."""
+    limited: list[int] = []
+    """Places of the tasks whose error says that a limit ended them."""
+    trace: int = 0
+    """How long the trace is."""
+
+    open: list[int] = []
+    """The open questions, and the ids of those among them that the approver left to a person."""
+    handed_on: list[str] = []
+    approved: list[tuple[int, int]] = []
+    """Places of tasks that may run now, and the questions that were answered so."""
+    rejection: int | None = None
+    judged: int | None = None
+    cancelled: int | None = None
+
+    ending: Ending | None = None
+    cleanup: list[int] | None = None
+    _plan_approved: bool = False
+    cleaning: int | None = None
+    cleanup_over: bool = False
+    discarded_calls: int = 0
+    executed: bool = False
+    is_ending: bool = False
+    just_settled: bool = False
+    passed_guard: str | None = None
+    pause_asked: bool = False
+    replan_due: bool = False
+    to_ask: list[int] = []
+    total_visits: int = 0
+    unrun_finalizers: list[str] = []
+
+    def pointed(self) -> frozenset[int]:
+        """The events that it speaks of."""
+        rare = [seq for seq in (self.rejection, self.judged, self.cancelled) if seq is not None]
+        return frozenset((*self.open, *rare, *(seq for _, seq in self.approved)))
+
+
+AS_THEY_ARE: Final = (
+    "_plan_approved", "cleaning", "cleanup_over", "discarded_calls", "ending", "executed", "is_ending", "just_settled",
+    "passed_guard", "pause_asked", "replan_due", "seq", "to_ask", "total_visits", "unrun_finalizers",
+)  # fmt: skip
+"""What a snapshot keeps under the name that it has in the run."""
 
 
 class RunState:
@@ -28,8 +82,8 @@ class RunState:
         "_approved", "_cleanup", "_plan_approved", "_plans", "_results", "approvals", "cancelled", "cleaning",
         "cleanup_over", "compiled", "context", "discarded_calls", "ending", "executed", "failures", "grants",
         "inputs", "is_ending", "judged", "just_settled", "max_task_runs", "passed_guard", "pause_asked", "phase",
-        "plan_version", "rejection", "replan_due", "run_id", "running", "schedule", "secrets", "seq", "started",
-        "to_ask", "total_visits", "trace", "unrun_finalizers",
+        "plan_digest", "plan_version", "rejection", "replan_due", "run_id", "running", "schedule", "secrets", "seq",
+        "started", "to_ask", "total_visits", "trace", "unrun_finalizers",
     )  # fmt: skip
 
     # There once a plan was adopted.
@@ -52,6 +106,7 @@ class RunState:
         self.trace: list[tuple[str, str]] = []
         self.approvals = Approvals()
         self.plan_version = 0
+        self.plan_digest: str | None = None
         self.rejection: ev.PlanRejected | None = None
         self.judged: ev.CriteriaJudged | None = None
         self.total_visits = 0
@@ -194,3 +249,23 @@ class RunState:
     def approved(self, place: int) -> ev.ApprovalAsked | None:
         """What a person agreed to for the task's next visit."""
         return self._approved.get(place)
+
+    def dump(self) -> RunSnapshot:
+        """All that its events do not hold, for a snapshot."""
+        nodes = self.schedule.nodes if self.plan_version else ()
+        as_they_are: dict[str, Any] = {name: getattr(self, name) for name in AS_THEY_ARE}
+        return RunSnapshot(
+            phase=self.phase,
+            schedule=self.schedule.dump() if self.plan_version else None,
+            views=self.context.owners() if self.plan_version else [],
+            limited=[node.place for node in nodes if node.error is not None and node.error.kind == "limit"],
+            trace=len(self.trace),
+            open=[asked.seq for asked in self.approvals.open.values()],
+            handed_on=list(self.approvals.handed_on),
+            approved=[(place, asked.seq) for place, asked in self._approved.items()],
+            rejection=self.rejection.seq if self.rejection is not None else None,
+            judged=self.judged.seq if self.judged is not None else None,
+            cancelled=self.cancelled.seq if self.cancelled is not None else None,
+            cleanup=list(self._cleanup) if self._cleanup is not None else None,
+            **as_they_are,
+        )
