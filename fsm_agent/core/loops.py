@@ -71,7 +71,7 @@ class LoopGates:
 
     def restore(self, kept: GatesSnapshot) -> None:
         """Stand as the snapshot says. Raises ValueError for one of another plan."""
-        self._loud.update(zip(self._loud, unpack(kept.loud, len(self._loud)), strict=True))
+        self._loud.update(zip(list(self._loud), unpack(kept.loud, len(self._loud)), strict=True))
         self._before.update(zip(sorted(self._before), unpack(kept.before, len(self._before)), strict=True))
         self._waiting = set(kept.waiting)
 

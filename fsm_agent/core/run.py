@@ -317,6 +317,7 @@ class Run(RunState):
         for name in AS_THEY_ARE:
             setattr(self, name, getattr(kept, name))
         self._cleanup = deque(kept.cleanup) if kept.cleanup is not None else None
+        self.started = recall.of(ev.RunStarted, kept.started)
         self.rejection = recall.rejection(kept.rejection)
         self.judged = recall.of(ev.CriteriaJudged, kept.judged)
         self.cancelled = recall.of(ev.CancelAsked, kept.cancelled)

@@ -42,6 +42,7 @@ class RunSnapshot(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknow
     handed_on: list[str] = []
     approved: list[tuple[int, int]] = []
     """Places of tasks that may run now, and the questions that were answered so."""
+    started: int | None = None
     rejection: int | None = None
     judged: int | None = None
     cancelled: int | None = None
@@ -64,7 +65,7 @@ class RunSnapshot(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknow
 
     def pointed(self) -> frozenset[int]:
         """The events that it speaks of."""
-        rare = [seq for seq in (self.rejection, self.judged, self.cancelled) if seq is not None]
+        rare = [seq for seq in (self.started, self.rejection, self.judged, self.cancelled) if seq is not None]
         return frozenset((*self.open, *rare, *(seq for _, seq in self.approved)))
 
 
@@ -263,6 +264,7 @@ class RunState:
             open=[asked.seq for asked in self.approvals.open.values()],
             handed_on=list(self.approvals.handed_on),
             approved=[(place, asked.seq) for place, asked in self._approved.items()],
+            started=self.started.seq if self.started is not None else None,
             rejection=self.rejection.seq if self.rejection is not None else None,
             judged=self.judged.seq if self.judged is not None else None,
             cancelled=self.cancelled.seq if self.cancelled is not None else None,
