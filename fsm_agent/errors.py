@@ -44,7 +44,8 @@
     │   ├── StoreUnavailable            it cannot be opened, read or written: no disk, no connection, no right
     │   ├── NotAStore                   a file or database of another program, or a damaged one
     │   ├── StoreTooNew                 written by a newer version of this package
-    │   └── JournalBroken               a run's journal was cut off or changed, or does not fit this program
+    │   ├── JournalBroken               a run's journal was cut off or changed, or does not fit this program
+    │   └── SnapshotRefused             a folded run that was kept to start from is of no use
     ├── NoTemplate                  no plan template fits the goal, or several do
     ├── DiagramError                a picture cannot be drawn here
     └── UsageError                  wrong use of the command line or the API
@@ -542,6 +543,16 @@ class JournalBroken(StoreError):
         self.seq = seq
         at = f" at event {seq}" if seq is not None else ""
         super().__init__(f"the journal of run {run_id!r} is broken{at}: {why}", hint=hint or "nothing of it was run")
+
+
+class SnapshotRefused(StoreError):
+    """A snapshot is of another format, another run or another plan, or it is damaged. The journal alone will do."""
+
+    code = "snapshot_refused"
+
+    def __init__(self, run_id: str, why: str) -> None:
+        self.run_id = run_id
+        super().__init__(f"the snapshot of run {run_id!r} is of no use: {why}", hint="fold the run from its events")
 
 
 class NoTemplate(FsmAgentError):

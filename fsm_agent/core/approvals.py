@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from fsm_agent.core.events import ApprovalAsked, ApprovalDecided, ApprovalKind, Verdict
+from fsm_agent.core.events import ApprovalAsked, ApprovalDecided, ApprovalKind, PlanRejected, TaskError, Verdict
 from fsm_agent.errors import DecisionRefused
 from fsm_agent.jsonable import encode
 
@@ -49,6 +49,19 @@ def decision_on(
         why=why,
         result=result,
     )
+
+
+def refusal(event: ApprovalDecided) -> TaskError:
+    """What a task shows that nobody agreed to."""
+    late = event.decision == "expired"
+    message = "nobody decided in time" if late else f"rejected by {event.by or 'someone'}"
+    return TaskError(event.decision, message)
+
+
+def refused_plan(event: ApprovalDecided) -> PlanRejected:
+    """A person's no to a plan, in the words of any plan that is rejected."""
+    message = f"the plan was rejected by {event.by or 'someone'}"
+    return PlanRejected(message=message, seq=event.seq, at=event.at, run_id=event.run_id)
 
 
 def _moment(at: float) -> str:

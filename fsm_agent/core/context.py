@@ -7,7 +7,7 @@ A visit reads what was committed when it began. What it writes is committed when
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Collection, Mapping, Set
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -97,6 +97,17 @@ class SharedContext:
     def view_of(self, owner: int) -> View:
         """The open view of a visit."""
         return self._views[owner]
+
+    def owners(self) -> list[int]:
+        """Whose views are open."""
+        return list(self._views)
+
+    def keep_views(self, owners: Collection[int]) -> None:
+        """Close all views but these. Raises LookupError if one of them is not open."""
+        for owner in [owner for owner in self._views if owner not in owners]:
+            self.close_view(owner)
+        if len(self._views) != len(owners):
+            raise LookupError("a visit that is under way has no view")
 
     def close_view(self, owner: int) -> None:
         """The visit is judged, or its outcome is dropped."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from fsm_agent.core.events import TaskError
+from fsm_agent.core.events import TaskError, VisitRefused
 from fsm_agent.core.schedule import Schedule
 from fsm_agent.plan.compiled import CompiledPlan
 from fsm_agent.plan.graph import NONE, in_turn
@@ -22,7 +22,14 @@ class Ending:
     task: str | None
     message: str
     setting: str | None = None
-    count: float | None = None
+    count: int | float | None = None
+
+
+def limit_error(event: VisitRefused) -> TaskError:
+    """What a task shows whose visit was refused."""
+    what = "visit" if event.setting == "max_visits" else "task run"
+    message = f"task {event.task!r} was due for {what} {event.count + 1}; {event.setting} allows {event.count}"
+    return TaskError("limit", message)
 
 
 class Failures:

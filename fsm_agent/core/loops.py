@@ -7,8 +7,21 @@ a change costs only the edges that it travels along.
 
 from __future__ import annotations
 
+import msgspec
+
+from fsm_agent.core.packing import pack, unpack
 from fsm_agent.plan.graph import Graph
 from fsm_agent.plan.walks import reach
+
+
+class GatesSnapshot(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What a snapshot keeps of the gates."""
+
+    loud: list[int]
+    """For each loop, packed: how many of its jumping tasks are not settled."""
+    before: list[int]
+    """For each task after a loop, packed: how many closed or loud ones are right before it."""
+    waiting: list[int] = []
 
 
 class LoopGates:
@@ -48,6 +61,19 @@ class LoopGates:
         self._loud[loop] += 1
         if self._loud[loop] == 1:
             self._spread(loop, +1)
+
+    def dump(self) -> GatesSnapshot:
+        """How the gates stand, for a snapshot."""
+        before = self._before
+        return GatesSnapshot(
+            pack(self._loud.values()), pack(before[place] for place in sorted(before)), sorted(self._waiting)
+        )
+
+    def restore(self, kept: GatesSnapshot) -> None:
+        """Stand as the snapshot says. Raises ValueError for one of another plan."""
+        self._loud.update(zip(list(self._loud), unpack(kept.loud, len(self._loud)), strict=True))
+        self._before.update(zip(sorted(self._before), unpack(kept.before, len(self._before)), strict=True))
+        self._waiting = set(kept.waiting)
 
     def _spread(self, loop: int, change: int) -> list[int]:
         """A loop fell silent (change -1) or became loud (+1): tell what comes after it, and so on."""

@@ -121,7 +121,8 @@ def _build() -> Machine:
     return machine
 
 
-_EVENTS: Final = _build().events
+_MACHINE: Final = _build()
+_EVENTS: Final = _MACHINE.events
 _ROWS: Final[dict[tuple[str, str], tuple[Row, ...]]] = {
     (row.source, row.trigger): tuple(r for r in TABLE if (r.source, r.trigger) == (row.source, row.trigger))
     for row in TABLE
@@ -147,6 +148,14 @@ def fire(run: Guarded, trigger: Trigger) -> str | None:
     if not moved:
         raise _illegal(run, trigger)
     return run.passed_guard
+
+
+def stand(run: Guarded, phase: Phase) -> None:
+    """Put a run that was folded before into the phase in which it stood then. Raises ValueError if there is none such.
+
+    No trigger is fired: those that led there were, when the run was folded.
+    """
+    _MACHINE.set_state(phase, run)
 
 
 def _illegal(run: Guarded, trigger: str) -> IllegalTransition:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
-from fsm_agent.core.events import TaskError
+from fsm_agent.core.events import TaskError, TaskEvaluated
 
 Status = Literal["PENDING", "READY", "RUNNING", "WAITING_APPROVAL", "SUCCEEDED", "FAILED", "SKIPPED"]
 SkipReason = Literal["condition", "optional", "person", "not_taken", "upstream_failed"]
@@ -23,6 +23,40 @@ class EdgeState(IntEnum):
     UNDECIDED = 0
     FIRED = 1
     DEAD = 2
+
+
+class NodeSnapshot(NamedTuple):
+    """What a snapshot keeps of a task: all but what its last visit came to, which the journal has.
+
+    Counters are kept beside what the plan gives them at first, so that tasks which stand alike are equal here however
+    many edges they have.
+    """
+
+    status: Status
+    reason: SkipReason | None
+    success_edge: EdgeState
+    failure_edge: EdgeState
+    visits: int
+    attempts: int
+    retried: int
+    pending: int
+    """-1: all of its dependencies, and it has some. The same for the soft ones."""
+    soft_pending: int
+    dead_in: int
+    fired_in: int
+    not_passed: int
+    """Settled dependencies that were not good; and good ones that did not succeed."""
+    not_succeeded: int
+    bad: int
+    not_taken: int
+    forced: bool
+    false_decision: bool
+    touched: bool
+    """It is among those that a jump has to look at."""
+
+
+Counts = tuple[int, int, int, int]
+"""A task's place, and how many dependencies, soft ones and forward branch edges lead to it."""
 
 
 class Node(msgspec.Struct, gc=False):
@@ -80,6 +114,13 @@ class Node(msgspec.Struct, gc=False):
         self.forced = False
         self.false_decision = False
 
+    def learn(self, event: TaskEvaluated) -> None:
+        """What its visit came to."""
+        self.data = event.data
+        self.error = event.error
+        self.fallback_used = event.fallback_used
+        self.verified = event.verified
+
     def result(self) -> dict[str, Any]:
         """What expressions and later tasks see of it: of a task that is reset, as if it had not run."""
         ran = self.status in ("SUCCEEDED", "FAILED")
@@ -92,3 +133,36 @@ class Node(msgspec.Struct, gc=False):
             "fallback_used": ran and self.fallback_used,
             "verified": self.verified if ran else None,
         }
+
+    def dump(self, counts: Counts, *, touched: bool) -> NodeSnapshot:
+        """How it stands, for a snapshot. `counts` are the plan's, `touched` is the schedule's."""
+        _, pending, soft, live = counts
+        return NodeSnapshot(
+            self.status, self.reason, self.success_edge, self.failure_edge, self.visits, self.attempts, self.retried,
+            -1 if pending and self.pending == pending else self.pending,
+            -1 if soft and self.soft_pending == soft else self.soft_pending,
+            live - self.live_in, self.fired_in,
+            pending - self.pending - self.passed, self.passed - self.succeeded,
+            self.bad, self.not_taken, self.forced, self.false_decision, touched,
+        )  # fmt: skip
+
+    def restore(self, kept: NodeSnapshot, counts: Counts) -> None:
+        """Stand as the snapshot says."""
+        _, pending, soft, live = counts
+        self.status = kept.status
+        self.reason = kept.reason
+        self.success_edge = kept.success_edge
+        self.failure_edge = kept.failure_edge
+        self.visits = kept.visits
+        self.attempts = kept.attempts
+        self.retried = kept.retried
+        self.pending = pending if kept.pending < 0 else kept.pending
+        self.soft_pending = soft if kept.soft_pending < 0 else kept.soft_pending
+        self.live_in = live - kept.dead_in
+        self.fired_in = kept.fired_in
+        self.passed = pending - self.pending - kept.not_passed
+        self.succeeded = self.passed - kept.not_succeeded
+        self.bad = kept.bad
+        self.not_taken = kept.not_taken
+        self.forced = kept.forced
+        self.false_decision = kept.false_decision

@@ -6,21 +6,26 @@ gives the run as it was; the same events through the same machine.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Set
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fsm_agent.core import events as ev
 from fsm_agent.core import rollback
+from fsm_agent.core.approvals import refusal, refused_plan
 from fsm_agent.core.calls import Call, call_of
 from fsm_agent.core.context import SharedContext
-from fsm_agent.core.failures import Ending, Failures
-from fsm_agent.core.machine import fire
+from fsm_agent.core.failures import Ending, Failures, limit_error
+from fsm_agent.core.machine import fire, stand
 from fsm_agent.core.nodes import Node, SkipReason, Status
 from fsm_agent.core.schedule import Schedule
-from fsm_agent.core.state import RunState
+from fsm_agent.core.state import AS_THEY_ARE, RunSnapshot, RunState
 from fsm_agent.core.turns import Turns
 from fsm_agent.errors import IllegalTransition
 from fsm_agent.jsonable import copy_plain
+
+if TYPE_CHECKING:
+    from fsm_agent.core.recall import Recall
 
 
 class Run(RunState):
@@ -46,6 +51,11 @@ class Run(RunState):
             self.grants = frozenset(event.grants)
 
     def _plan_adopted(self, event: ev.PlanAdopted) -> None:
+        self.adopt(event)
+        self.schedule.begin()
+
+    def adopt(self, event: ev.PlanAdopted) -> None:
+        """Have this plan, with nothing of it ready yet."""
         compiled = self.compiled = self._plans(event)
         self.plan_version = event.version
         self.plan_digest = event.digest
@@ -61,7 +71,6 @@ class Run(RunState):
         self.context = SharedContext(values, plan.merge, undoable=compiled.has_rollback)
         self.rollbacks = rollback.Rollbacks(compiled) if compiled.has_rollback else None
         self.failures = Failures(compiled, self.schedule)
-        self.schedule.begin()
 
     def _plan_rejected(self, event: ev.PlanRejected) -> None:
         self.rejection = event
@@ -88,7 +97,6 @@ class Run(RunState):
         self._entered(event)
 
     def _entered(self, event: ev.PhaseChanged) -> None:
-        self.history.append(event)
         if event.dest == "evaluating":
             self.just_settled = False
         elif event.dest == "executing":
@@ -156,10 +164,7 @@ class Run(RunState):
         place = self.compiled.graph.index[event.task]
         node = self.schedule.nodes[place]
         self._end_visit(node, event.visit, event.attempts, event.retried)
-        node.data = event.data
-        node.error = event.error
-        node.fallback_used = event.fallback_used
-        node.verified = event.verified
+        node.learn(event)
         node.false_decision = self.compiled.tasks[place].is_decision and event.status == "FAILED" and not event.error
         succeeded = event.status == "SUCCEEDED"
         self.trace.append((event.task, "ok" if succeeded else "fail"))
@@ -187,12 +192,7 @@ class Run(RunState):
         place = self.compiled.graph.index[event.task]
         self._approved.pop(place, None)
         self.just_settled = True
-        message = f"task {event.task!r} was due for visit {event.count + 1}; {event.setting} allows {event.count}"
-        if event.setting != "max_visits":
-            message = (
-                f"task {event.task!r} was due for task run {event.count + 1}; {event.setting} allows {event.count}"
-            )
-        self._recover(place, ev.TaskError("limit", message), event.setting, event.count)
+        self._recover(place, limit_error(event), event.setting, event.count)
 
     def _visit_discarded(self, event: ev.VisitDiscarded) -> None:
         place = self.compiled.graph.index[event.task]
@@ -254,9 +254,7 @@ class Run(RunState):
         elif event.decision == "fail":
             self._abort(place, node.error or ev.TaskError("rejected", "a person let it fail"))
         else:
-            kind = event.decision
-            message = "nobody decided in time" if kind == "expired" else f"rejected by {event.by or 'someone'}"
-            node.error = ev.TaskError(kind, message)
+            node.error = refusal(event)
             self._count_visit(node, asked.visit)
             self.trace.append((self.compiled.graph.ids[place], "fail"))
             self._fail(place)
@@ -265,7 +263,7 @@ class Run(RunState):
         if event.decision == "approved":
             self._plan_approved = True
         else:
-            self.rejection = ev.PlanRejected(message=f"the plan was rejected by {event.by or 'someone'}")
+            self.rejection = refused_plan(event)
 
     def _criteria_judged(self, event: ev.CriteriaJudged) -> None:
         self.judged = event
@@ -420,6 +418,30 @@ class Run(RunState):
         for place in places:
             call = self.calls[place]
             self._end_visit(self.schedule.nodes[place], call.visit, call.attempts, call.retried)
+
+    # Snapshots ------------------------------------------------------------------------------------------------------
+
+    def restore(self, kept: RunSnapshot, recall: Recall) -> None:
+        """Stand as the snapshot says, once the events before it were recalled. Raises LookupError, ValueError."""
+        for name in AS_THEY_ARE:
+            setattr(self, name, getattr(kept, name))
+        self._cleanup = deque(kept.cleanup) if kept.cleanup is not None else None
+        self.started = recall.of(ev.RunStarted, kept.started)
+        self.rejection = recall.rejection(kept.rejection)
+        self.judged = recall.of(ev.CriteriaJudged, kept.judged)
+        self.cancelled = recall.of(ev.CancelAsked, kept.cancelled)
+        for seq in kept.open:
+            self.approvals.ask(recall.asked(seq))
+        self.approvals.handed_on.update(dict.fromkeys(kept.handed_on))
+        self._approved = {place: recall.asked(seq) for place, seq in kept.approved}
+        self.calls = {place: recall.calls[place] for place in kept.calls}
+        self.interrupted = frozenset(kept.interrupted)
+        if kept.schedule is not None:
+            self.schedule.restore(kept.schedule)
+            self.context.keep_views(kept.views)
+        for place in kept.limited:
+            self.schedule.nodes[place].error = recall.limited[place]
+        stand(self, kept.phase)
 
 
 _CHANGES: dict[type[ev.Event], Callable[[Run, Any], None]] = {

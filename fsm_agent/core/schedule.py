@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from fsm_agent.core.loops import LoopGates
-from fsm_agent.core.nodes import EdgeState, Node, SkipReason, Status
+import msgspec
+
+from fsm_agent.core.loops import GatesSnapshot, LoopGates
+from fsm_agent.core.nodes import EdgeState, Node, NodeSnapshot, SkipReason, Status
+from fsm_agent.core.packing import pack, unpack
 from fsm_agent.core.turns import Turns
 from fsm_agent.plan.graph import NONE, Graph
 
@@ -23,9 +26,32 @@ DEAD, FIRED, UNDECIDED = EdgeState.DEAD, EdgeState.FIRED, EdgeState.UNDECIDED
 class Hold:
     """Tasks of a jump that wait for those among them which still ran when it happened; or for a rollback of them."""
 
+    target: int
     members: frozenset[int]
     running: set[int]
     waiting: set[int] = field(default_factory=set)
+
+
+class HoldSnapshot(NamedTuple):
+    """What a snapshot keeps of a hold: its members follow from the target of the jump."""
+
+    target: int
+    running: list[int]
+    waiting: list[int]
+
+
+class ScheduleSnapshot(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What a snapshot keeps of a schedule."""
+
+    states: list[NodeSnapshot]
+    """The different ones, in the order in which they first come in the plan."""
+    nodes: list[int]
+    """For each task in the plan's order, packed: the number of its state."""
+    unsettled: int
+    running: list[int] = []
+    stopped: bool = False
+    holds: list[HoldSnapshot] = []
+    gates: GatesSnapshot | None = None
 
 
 class Schedule:
@@ -149,7 +175,7 @@ class Schedule:
             self._settle(source, status, None)
         else:
             self.put_back(source)  # it has not settled: it runs again
-        self._reset(self.graph.reachable(target), [target])
+        self._reset(self.graph.reachable(target), [target], target)
         self._run_checks()
 
     def suspend(self, place: int, members: frozenset[int]) -> Hold:
@@ -159,7 +185,7 @@ class Schedule:
         for member in members & self._touched:
             if self.nodes[member].status in ("RUNNING", "WAITING_APPROVAL"):
                 self.put_back(member)
-        hold = Hold(members, {NONE})
+        hold = Hold(NONE, members, {NONE})
         self._holds.append(hold)
         return hold
 
@@ -319,7 +345,7 @@ class Schedule:
 
     # Jumps ----------------------------------------------------------------------------------------------------------
 
-    def _reset(self, members: frozenset[int], active: Iterable[int]) -> None:
+    def _reset(self, members: frozenset[int], active: Iterable[int], target: int = NONE) -> None:
         touched = members & self._touched  # as dear as the smaller of the two
         running = set()
         for place in touched:
@@ -340,7 +366,7 @@ class Schedule:
             self._touched.add(place)
             self._checks.append(place)
         if running:
-            self._holds.append(Hold(members, running))
+            self._holds.append(Hold(target, members, running))
         self._checks.extend(touched)
 
     def _take_back(self, node: Node) -> None:
@@ -358,3 +384,38 @@ class Schedule:
                     self.nodes[target].fired_in -= 1
                 elif state is DEAD:
                     self.nodes[target].live_in += 1
+
+    # Snapshots ------------------------------------------------------------------------------------------------------
+
+    def dump(self) -> ScheduleSnapshot:
+        """How all of it stands, for a snapshot."""
+        numbers: dict[NodeSnapshot, int] = {}
+        nodes = []
+        for node, counts in zip(self.nodes, self.graph.counts, strict=True):
+            state = node.dump(counts, touched=node.place in self._touched)
+            nodes.append(numbers.setdefault(state, len(numbers)))
+        return ScheduleSnapshot(
+            states=list(numbers),
+            nodes=pack(nodes),
+            unsettled=self.unsettled,
+            running=sorted(self.turns.running),
+            stopped=self._stopped,
+            holds=[HoldSnapshot(hold.target, sorted(hold.running), sorted(hold.waiting)) for hold in self._holds],
+            gates=self._gates.dump() if self._gates is not None else None,
+        )
+
+    def restore(self, kept: ScheduleSnapshot) -> None:
+        """Bring a fresh schedule to how the snapshot says that it stood. Raises LookupError, ValueError."""
+        numbers = unpack(kept.nodes, len(self.nodes))
+        for node, counts, number in zip(self.nodes, self.graph.counts, numbers, strict=True):
+            state = kept.states[number]
+            node.restore(state, counts)
+            if state.touched:
+                self._touched.add(node.place)
+        self.unsettled = kept.unsettled
+        self._stopped = kept.stopped
+        reachable = self.graph.reachable
+        self._holds = [Hold(at, reachable(at), set(running), set(waiting)) for at, running, waiting in kept.holds]
+        if self._gates is not None and kept.gates is not None:
+            self._gates.restore(kept.gates)
+        self.turns.restore((node.place for node in self.nodes if node.status == "READY"), kept.running)

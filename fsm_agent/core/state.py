@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Final
+
+import msgspec
 
 from fsm_agent.core import events as ev
 from fsm_agent.core.approvals import Approvals
@@ -14,7 +16,7 @@ from fsm_agent.core.failures import Ending, Failures
 from fsm_agent.core.machine import FINAL
 from fsm_agent.core.nodes import Node
 from fsm_agent.core.rollback import Rollback, Rollbacks
-from fsm_agent.core.schedule import Schedule
+from fsm_agent.core.schedule import Schedule, ScheduleSnapshot
 from fsm_agent.plan.compiled import CompiledPlan, CompiledTask
 
 PlanSource = Callable[[ev.PlanAdopted], CompiledPlan]
@@ -24,13 +26,73 @@ _NO_GRANTS: frozenset[str] = frozenset()
 _NOWHERE: frozenset[int] = frozenset()
 
 
+class RunSnapshot(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, kw_only=True):
+    """What a snapshot keeps of a run. Where the journal has something, its event's `seq` stands here instead."""
+
+    phase: ev.Phase
+    seq: int
+    schedule: ScheduleSnapshot | None = None
+    """Absent before a plan was adopted."""
+    views: list[int] = []
+    """Places of the tasks whose visit is open."""
+    calls: list[int] = []
+    """Places of the tasks between the start of a visit and its verdict."""
+    interrupted: list[int] = []
+    limited: list[int] = []
+    """Places of the tasks whose error says that a limit ended them."""
+    trace: int = 0
+    """How long the trace is."""
+
+    open: list[int] = []
+    """The open questions, and the ids of those among them that the approver left to a person."""
+    handed_on: list[str] = []
+    approved: list[tuple[int, int]] = []
+    """Places of tasks that may run now, and the questions that were answered so."""
+    started: int | None = None
+    rejection: int | None = None
+    judged: int | None = None
+    cancelled: int | None = None
+
+    ending: Ending | None = None
+    cleanup: list[int] | None = None
+    _plan_approved: bool = False
+    active_for: float = 0.0
+    active_since: float | None = None
+    at: float = 0.0
+    cleaning: int | None = None
+    cleanup_over: bool = False
+    discarded_calls: int = 0
+    executed: bool = False
+    is_ending: bool = False
+    just_settled: bool = False
+    passed_guard: str | None = None
+    pause_asked: bool = False
+    replan_due: bool = False
+    to_ask: list[int] = []
+    total_visits: int = 0
+    unrun_finalizers: list[str] = []
+
+    def pointed(self) -> frozenset[int]:
+        """The events that it speaks of."""
+        rare = [seq for seq in (self.started, self.rejection, self.judged, self.cancelled) if seq is not None]
+        return frozenset((*self.open, *rare, *(seq for _, seq in self.approved)))
+
+
+AS_THEY_ARE: Final = (
+    "_plan_approved", "active_for", "active_since", "at", "cleaning", "cleanup_over", "discarded_calls", "ending",
+    "executed", "is_ending", "just_settled", "passed_guard", "pause_asked", "replan_due", "seq", "to_ask",
+    "total_visits", "unrun_finalizers",
+)  # fmt: skip
+"""What a snapshot keeps under the name that it has in the run."""
+
+
 class RunState:
     """The state of one run."""
 
     __slots__ = (
         "_approved", "_cleanup", "_plan_approved", "_plans", "_results", "active_for", "active_since", "approvals",
         "at", "calls", "cancelled", "cleaning", "cleanup_over", "compiled", "context", "discarded_calls", "ending",
-        "executed", "failures", "grants", "history", "inputs", "interrupted", "is_ending", "judged", "just_settled",
+        "executed", "failures", "grants", "inputs", "interrupted", "is_ending", "judged", "just_settled",
         "max_task_runs", "moved", "passed_guard", "pause_asked", "phase", "plan_digest", "plan_version", "rejection",
         "replan_due", "rollbacks", "run_id", "running", "schedule", "secrets", "seq", "started", "to_ask",
         "total_visits", "trace", "unrun_finalizers",
@@ -59,8 +121,6 @@ class RunState:
         self.secrets = secrets or {}
         self.inputs: dict[str, Any] = {}
         """All inputs, secret ones too: for expressions and calls only, never for records."""
-        self.history: list[ev.PhaseChanged] = []
-        """Every transition, with the guard that let it through."""
         self.moved: set[int] | None = None
         """Where somebody watches the tasks: places of those that stand differently since that was last looked at."""
         self.trace: list[tuple[str, str]] = []
@@ -225,3 +285,26 @@ class RunState:
     def active_time(self, now: float) -> float:
         """For how many seconds the run has been under way. Time in *paused*, and without a driver, does not count."""
         return self.active_for + (max(0.0, now - self.active_since) if self.active_since is not None else 0.0)
+
+    def dump(self) -> RunSnapshot:
+        """All that its events do not hold, for a snapshot."""
+        nodes = self.schedule.nodes if self.plan_version else ()
+        as_they_are: dict[str, Any] = {name: getattr(self, name) for name in AS_THEY_ARE}
+        return RunSnapshot(
+            phase=self.phase,
+            schedule=self.schedule.dump() if self.plan_version else None,
+            views=self.context.owners() if self.plan_version else [],
+            calls=list(self.calls),
+            interrupted=sorted(self.interrupted),
+            limited=[node.place for node in nodes if node.error is not None and node.error.kind == "limit"],
+            trace=len(self.trace),
+            open=[asked.seq for asked in self.approvals.open.values()],
+            handed_on=list(self.approvals.handed_on),
+            approved=[(place, asked.seq) for place, asked in self._approved.items()],
+            started=self.started.seq if self.started is not None else None,
+            rejection=self.rejection.seq if self.rejection is not None else None,
+            judged=self.judged.seq if self.judged is not None else None,
+            cancelled=self.cancelled.seq if self.cancelled is not None else None,
+            cleanup=list(self._cleanup) if self._cleanup is not None else None,
+            **as_they_are,
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from heapq import heappop, heappush
 
 from fsm_agent.plan.graph import NONE, Graph
@@ -70,6 +71,13 @@ class Turns:
             for lock in self._locks.get(place, ()):
                 self._locked.discard(lock)
                 self._unpark(lock)
+
+    def restore(self, ready: Iterable[int], running: Iterable[int]) -> None:
+        """Begin with these. Which of them waits at which lock follows, and shows when their turn comes."""
+        for place in running:
+            self.take(place)
+        for place in ready:
+            self.add(place)
 
     def next(self) -> int:
         """The ready task that could start now, or NONE."""

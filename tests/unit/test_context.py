@@ -44,6 +44,19 @@ def test_what_is_read_can_be_changed_without_changing_the_context() -> None:
     assert context.values == {"items": [1]}
 
 
+def test_of_the_open_views_only_those_of_visits_that_go_on_are_kept() -> None:
+    context = shared({"k": "append"})
+    for owner in (0, 1, 2):
+        context.open_view(owner)
+    commit(context, 0, k="a")
+    context.keep_views([2])
+    assert context.owners() == [2]
+    context.keep_views([])
+    assert context._merging == {}
+    with pytest.raises(LookupError):
+        context.keep_views([1])
+
+
 def test_a_visits_own_writes_lie_on_top() -> None:
     assert shared(a=1).open_view(0).values({"a": 5, "b": 6}) == {"a": 5, "b": 6}
 

@@ -9,7 +9,7 @@ from typing import Any, get_args
 import pytest
 
 from fsm_agent.core.events import Phase, Trigger
-from fsm_agent.core.machine import FINAL, PHASES, TABLE, Row, fire, legal_triggers
+from fsm_agent.core.machine import FINAL, PHASES, TABLE, Row, fire, legal_triggers, stand
 from fsm_agent.errors import IllegalTransition
 
 
@@ -136,3 +136,15 @@ def test_one_machine_serves_all_runs() -> None:
     first, second = StandIn(), StandIn()
     fire(first, "start")
     assert (first.phase, second.phase) == ("planning", "idle")
+
+
+@pytest.mark.parametrize("phase", PHASES)
+def test_a_run_that_is_taken_up_stands_in_its_phase_and_no_guard_is_asked(phase: Phase) -> None:
+    run = StandIn()
+    stand(run, phase)
+    assert (run.phase, run.passed_guard) == (phase, None)
+
+
+def test_a_run_cannot_stand_in_a_phase_that_is_none() -> None:
+    with pytest.raises(ValueError, match="nowhere"):
+        stand(StandIn(), "nowhere")  # type: ignore[arg-type] # that is the point

@@ -25,7 +25,7 @@ def ended_before(case: Case) -> Telling:
 def how_it_ended(case: Case) -> Fact:
     """Why the run ends, or has ended."""
     run, ended = case.now, case.history.ended
-    seq = ended.seq if ended is not None else (run.history[-1].seq if run.history else None)
+    seq = ended.seq if ended is not None else case.history.last_change
     reason = verdict_of(run).reason
     if reason is not None:
         of = f" by task {reason['task']!r}" if reason["task"] else ""

@@ -75,6 +75,9 @@ class History:
         self.pause: ev.PauseAsked | None = None
         """The last one that was asked for."""
         self.ended = end_of(events, run)
+        changes = (event.seq for event in reversed(events) if type(event) is ev.PhaseChanged)
+        self.last_change: int | None = next(changes, None)
+        """The `seq` of the last change of phase."""
         self._task = task
         self._settled: dict[str, list[int]] = {}
         self._visits: dict[str, int] = {}
