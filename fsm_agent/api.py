@@ -362,12 +362,15 @@ class PlannerEngine:
                 stored=self._stored_plans(lenient=bool(wish)),
             )
             loaded = await keeper.load(run_id, planning)
+            if loaded.run.final:
+                raise RunNotActive(f"run {run_id!r} is over: it has {loaded.run.phase}")
+            secrets = given_again(loaded.run, inputs or {}, self._resolver, lenient=wish is not None)
+            holes = loaded.with_secrets(secrets, planning)
             run = loaded.run
-            if run.final:
-                raise RunNotActive(f"run {run_id!r} is over: it has {run.phase}")
-            secrets = given_again(run, inputs or {}, self._resolver, lenient=wish is not None)
             requests = await keeper.do(keeper.store.requests, (run_id,))
-            handle = self._handle(run, planning, keeper.journal(run, lease, loaded.checksum), approver)
+            journal = keeper.journal(run, lease, loaded.checksum)
+            journal.holes = holes
+            handle = self._handle(run, planning, journal, approver)
             handle.elapsed = run.active_time(run.at)
             self._runs.add(handle)
         except BaseException:

@@ -97,6 +97,8 @@ class PlanAdopted(Event, frozen=True, gc=False, tag="plan_adopted"):
     """The engine's skill for tasks that name nobody."""
     guarded: tuple[str, ...] = ()
     """Finalizers that need approval by the risk of their skills: the plan alone does not tell."""
+    mark: str = ""
+    """Where there are secrets: what stands in a store for those that skills returned bears this mark."""
 
 
 class RunTakenUp(Event, frozen=True, gc=False, tag="run_taken_up"):

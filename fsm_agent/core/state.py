@@ -42,7 +42,7 @@ class RunState:
     context: SharedContext
     failures: Failures
 
-    def __init__(self, run_id: str, plans: PlanSource, secrets: dict[str, Any] | None = None) -> None:
+    def __init__(self, run_id: str, plans: PlanSource, secrets: dict[str, Any] | None = None) -> None:  # noqa: PLR0915 - a line each
         self.run_id = run_id
         self.phase: ev.Phase = "idle"
         self.passed_guard: str | None = None

@@ -92,4 +92,11 @@ class Attendant:
         for request in requests:
             run = self._runs.get(request.run_id)
             if run is not None:
-                run.answer(request)
+                _pass_on(run, request)
+
+
+def _pass_on(run: Attended, request: Request) -> None:
+    try:
+        run.answer(request)
+    except Exception as fault:  # noqa: BLE001 - it is raised where the run is awaited, and stops no other run
+        run.lost(fault)

@@ -285,7 +285,9 @@ class Driver:
 
         A plan that was given comes with the run's first commit: without it nobody could go on with the run.
         """
-        if self._ledger is None or (self._planning.prepared is not None and self.run.phase in ("idle", "planning")):
+        run = self.run
+        is_begun = run.plan_version or run.phase not in ("idle", "planning")
+        if self._ledger is None or (self._planning.prepared is not None and not is_begun):
             return True
         while self._ledger.settle():
             if not self._steps:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from secrets import token_hex
 from typing import Any
 
 from fsm_agent.core.events import PlanAdopted, PlanRejected
@@ -106,6 +107,7 @@ class Planning:
                 workers=dict(self.catalog.workers),
                 default_skill=self.catalog.default_skill,
                 guarded=prepared.compiled.guarded_finalizers,
+                mark=token_hex(8) if secrets else "",
             )
         )
 

@@ -6,7 +6,7 @@ called again, with the same key; about everything else a person decides.
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Literal, Protocol
 
 from fsm_agent.core.calls import Call, interruption
 from fsm_agent.core.events import Event, TaskEvaluated, TaskInterrupted, VisitDiscarded
@@ -17,6 +17,8 @@ from fsm_agent.engine.turns import Ready, TurnTaker, again
 from fsm_agent.engine.visits import Visit
 from fsm_agent.plan.policy import after_interruption
 from fsm_agent.skills.skill import Skill
+
+Then = Literal["again", "fallback", "ask"]
 
 
 class TakerUp(Protocol):
@@ -64,7 +66,7 @@ def _discarded(run: Run, place: int, call: Call) -> VisitDiscarded:
 def _interrupt(driver: TakerUp, place: int, call: Call) -> None:
     run = driver.run
     ready = driver.turns.recall(place)
-    then = "ask" if ready is None else _what_follows(driver, place, call, ready)
+    then: Then = "ask" if ready is None else _what_follows(driver, place, call, ready)
     if run.is_ending and (place != run.cleaning or then == "ask"):
         driver.record(_failed(run, place, call))
         return
@@ -79,7 +81,7 @@ def _interrupt(driver: TakerUp, place: int, call: Call) -> None:
         driver.visit(ready).wait(0.0)
 
 
-def _what_follows(driver: TakerUp, place: int, call: Call, ready: Ready) -> str:
+def _what_follows(driver: TakerUp, place: int, call: Call, ready: Ready) -> Then:
     if not call.fallback:
         return after_interruption(driver.policies.of(driver.run.task(place), ready.skill), call.attempts)
     stand_in = _fallback_skill(driver, place, ready)

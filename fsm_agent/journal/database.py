@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 Row = tuple[Any, ...]
@@ -30,6 +31,10 @@ class Database(Protocol):
     @property
     def patience(self) -> float:
         """How long to wait for others, in seconds."""
+
+    @property
+    def key_file(self) -> Path | None:
+        """Where the key of digests over secrets is kept, if there is a place beside the database."""
 
     def now(self) -> float:
         """The time by which leases run out, in seconds since 1970."""

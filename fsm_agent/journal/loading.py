@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import msgspec
@@ -16,6 +16,7 @@ from fsm_agent.core.events import SCHEMA_VERSION, Event, PlanAdopted, RunStarted
 from fsm_agent.core.run import Run
 from fsm_agent.errors import FsmAgentError, InvalidPlan, JournalBroken, StoreTooNew, UsageError
 from fsm_agent.journal.codec import checksum, decode
+from fsm_agent.journal.holes import Holes
 from fsm_agent.journal.records import RunHead, StoredEvent, StoredPlan
 from fsm_agent.journal.store import Store
 from fsm_agent.jsonable import encode
@@ -92,7 +93,20 @@ class Loaded:
     head: RunHead
     checksum: int
     events: list[Event]
-    """All that were folded."""
+    """All that were folded; secrets that skills returned are shown as `***`."""
+    mark: str = ""
+    """What holes for secrets bear."""
+    stored: list[Event] = field(default_factory=list)
+    """The events as they are kept."""
+
+    def with_secrets(self, secrets: Mapping[str, Any], plans: PlanReader) -> Holes | None:
+        """Fold anew with the secrets where they were. Returns what stands for them in the store, if anything does."""
+        if not self.mark:
+            return None
+        holes = Holes(self.mark, secrets)
+        self.events = [holes.filled(event) for event in self.stored]
+        self.run = fold(self.run.run_id, self.events, plans)
+        return holes
 
 
 def load(store: Store, run_id: str, plans: PlanReader, *, upto: int | None = None) -> Loaded:
@@ -106,8 +120,10 @@ def load(store: Store, run_id: str, plans: PlanReader, *, upto: int | None = Non
         raise UsageError(f"run {run_id!r} has the events 1 to {head.seq}, and no event {upto}")
     stored = list(store.events(run_id, upto=head.seq))
     total = verify(run_id, stored, head)
-    events = [decode(event, run_id) for event in stored[:upto]]
-    return Loaded(fold(run_id, events, plans), head, total, events)
+    kept = [decode(event, run_id) for event in stored[:upto]]
+    mark = next((event.mark for event in kept if isinstance(event, PlanAdopted)), "")
+    events = [Holes(mark, {}).filled(event) for event in kept] if mark else kept
+    return Loaded(fold(run_id, events, plans), head, total, events, mark, kept)
 
 
 def verify(run_id: str, stored: list[StoredEvent], head: RunHead) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final, NoReturn, TypeVar
 from urllib.parse import quote, urlencode
 
@@ -59,6 +60,7 @@ class PostgresDatabase:
     """
 
     is_quick = False
+    key_file: Path | None = None
 
     def __init__(
         self, url: str, *, schema_name: str = "fsm_agent", patience: float = 5.0, steps: Sequence[str] | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import TypeVar
 
 import msgspec
@@ -46,6 +47,11 @@ class SqlStore:
     def is_quick(self) -> bool:
         """Whether a commit is quick enough to be made on the event loop."""
         return self._db.is_quick
+
+    @property
+    def key_file(self) -> Path | None:
+        """Where the key of digests over secrets is kept, if there is a place beside the store."""
+        return self._db.key_file
 
     @property
     def patience(self) -> float:

@@ -52,6 +52,7 @@ class SqliteDatabase:
         steps: Sequence[str] | None = None,
     ) -> None:
         self.path = Path(path).absolute()
+        self.key_file: Path | None = self.path.with_name(f"{self.path.name}.key")
         self.patience = patience
         self.now: Callable[[], float] = clock.now
         self._queries = queries()

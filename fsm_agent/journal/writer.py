@@ -8,6 +8,7 @@ from fsm_agent.core.events import Event, PlanAdopted
 from fsm_agent.core.run import Run
 from fsm_agent.errors import StoreError
 from fsm_agent.journal import codec
+from fsm_agent.journal.holes import Holes
 from fsm_agent.journal.owners import Owner
 from fsm_agent.journal.projection import Projection
 from fsm_agent.journal.records import Batch, Lease, StoredEvent, StoredPlan
@@ -24,6 +25,8 @@ class StoredJournal:
         self, store: Store, run: Run, owner: Owner, ttl: float, *, lease: Lease | None = None, checksum: int = 0
     ) -> None:
         """`ttl` is how long the lease of a new run holds, in seconds. `lease`, `checksum`: of a run that is there."""
+        self.holes: Holes | None = None
+        """What stands for the run's secrets in the store; None where it has none."""
         self.store = store
         self.lease = lease
         self._run = run
@@ -59,7 +62,9 @@ class StoredJournal:
         plans: list[StoredPlan] = []
         total = self._checksum
         for event in fresh:
-            kept = codec.encode(event)
+            if type(event) is PlanAdopted and event.mark:
+                self.holes = Holes(event.mark, self._run.secrets)
+            kept = codec.encode(event if self.holes is None else self.holes.punched(event))
             total = codec.checksum(total, kept)
             stored.append(kept)
             if type(event) is PlanAdopted:
