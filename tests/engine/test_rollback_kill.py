@@ -96,7 +96,7 @@ def taken_up(folder: Path, *, idempotent: bool, decision: str | None = None) -> 
         results = [await engine.resume("trip", inputs={"door": "open-sesame"})]
         if decision is not None:
             await engine.decide("trip", "room", decision, by="ann")
-            results.append(await engine.resume("trip"))
+            results.append(await engine.resume("trip", inputs={"door": "open-sesame"}))
         await engine.aclose()
         return results
 
