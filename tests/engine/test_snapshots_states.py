@@ -41,7 +41,7 @@ def test_a_jump_that_waits_for_a_running_task() -> None:
     assert_sound(made, plan, lambda run: run.schedule._holds and run.schedule._holds[0].waiting)
 
 
-def test_jumps_of_two_loops_that_wait_for_the_same_task() -> None:
+def test_two_jumps_that_wait_for_the_same_task() -> None:
     once = {"skill": "fail", "parameters": {"n": 1, "s": 1}, "max_retries": 0}
     plan = plan_of(
         {"id": "draft"},
@@ -50,6 +50,7 @@ def test_jumps_of_two_loops_that_wait_for_the_same_task() -> None:
         {"id": "inner", **once, "dependencies": ["quick"], "on_failure": "quick"},
         {"id": "wait", "skill": "nap", "parameters": {"s": 3}, "dependencies": ["draft"]},
         {"id": "outer", **once, "dependencies": ["wait"], "on_failure": "draft"},
+        {"id": "tail", "dependencies": ["inner"], "on_failure": "draft"},
     )
     made = basic()
     made.run(plan)
