@@ -76,7 +76,6 @@ class Recall:
     def _plan_adopted(self, event: ev.PlanAdopted) -> None:
         self._run.adopt(event)
         self._index = self._run.compiled.graph.index
-        self.limited.clear()
 
     def _task_started(self, event: ev.TaskStarted) -> None:
         place = self._index[event.task]

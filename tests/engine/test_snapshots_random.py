@@ -15,7 +15,7 @@ from tests.engine.scripted import Player, compiled, play, playable
 from tests.engine.support import bench, drive
 from tests.engine.test_interference import Meddler, asking_plan, meddled
 from tests.reference import random_plan
-from tests.snapshooting import assert_taken_up_anywhere, fresh
+from tests.taking_up import assert_taken_up_anywhere, fresh
 
 BLOCKS = pytest.mark.parametrize("block", range(4))
 A_BLOCK = 40

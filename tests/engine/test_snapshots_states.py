@@ -14,7 +14,8 @@ from fsm_agent.core import events as ev
 from fsm_agent.core.run import Run
 from tests.engine.support import Basic, basic, drive, plan_of, resumed_after, until
 from tests.engine.test_scheduling_jumps import loop_with
-from tests.snapshooting import assert_taken_up_anywhere, fresh, taken_up
+from tests.likeness import differences
+from tests.taking_up import assert_taken_up_anywhere, folded, fresh, taken_up
 
 NAP: dict[str, Any] = {"skill": "nap", "parameters": {"s": 5}}
 FAILS: dict[str, Any] = {"skill": "fail", "parameters": {"n": 9}, "max_retries": 0}
@@ -40,13 +41,20 @@ def test_a_jump_that_waits_for_a_running_task() -> None:
     assert_sound(made, plan, lambda run: run.schedule._holds and run.schedule._holds[0].waiting)
 
 
-def test_jumps_of_two_loops_that_wait_for_the_same_task() -> None:
-    inner = {"id": "inner", "skill": "fail", "parameters": {"n": 2}, "max_retries": 0, "on_failure": "quick"}
-    plan = loop_with({"id": "slow", **NAP}, failures=1)
-    plan["tasks"].insert(2, {**inner, "dependencies": ["quick"]})
+def test_two_jumps_that_wait_for_the_same_task() -> None:
+    once = {"skill": "fail", "parameters": {"n": 1, "s": 1}, "max_retries": 0}
+    plan = plan_of(
+        {"id": "draft"},
+        {"id": "quick", "dependencies": ["draft"]},
+        {"id": "slow", "skill": "nap", "parameters": {"s": 9}, "dependencies": ["quick"]},
+        {"id": "inner", **once, "dependencies": ["quick"], "on_failure": "quick"},
+        {"id": "wait", "skill": "nap", "parameters": {"s": 3}, "dependencies": ["draft"]},
+        {"id": "outer", **once, "dependencies": ["wait"], "on_failure": "draft"},
+        {"id": "tail", "dependencies": ["inner"], "on_failure": "draft"},
+    )
     made = basic()
     made.run(plan)
-    assert_sound(made, plan, lambda run: run.schedule._holds)
+    assert_sound(made, plan, lambda run: len(run.schedule._holds) == 2)
 
 
 def test_what_comes_after_a_loop_that_may_still_jump() -> None:
@@ -137,6 +145,16 @@ def test_writes_under_a_merge_rule_whose_order_is_not_final(rule: str) -> None:
     assert_sound(
         made, plan, lambda run: rule == "last" or any(len(k.segments) > 2 for k in run.context._merging.values())
     )
+
+
+def test_calls_that_were_tried_again() -> None:
+    plan = plan_of(
+        {"id": "a", "skill": "fail", "parameters": {"n": 2}, "max_retries": 2},
+        {**FAILS, "id": "b", "max_retries": 1, "recovery": "skip"},
+    )
+    made = basic()
+    made.run(plan)
+    assert_sound(made, plan, lambda run: (run.node("a").retried, run.node("b").retried) == (2, 1))
 
 
 def test_a_fallback_and_a_result_that_is_not_verified() -> None:
@@ -273,6 +291,27 @@ def test_clean_up_that_is_under_way() -> None:
 
     drive(main())
     assert_sound(made, plan, lambda run: run._cleanup and run.cleaning is not None and run.unrun_finalizers == ["ask"])
+
+
+def test_clean_up_whose_time_is_over() -> None:
+    plan = plan_of(
+        {"id": "work", **NAP},
+        {"id": "clean", **NAP, "dependencies": ["work"], "join": "all_done"},
+        {"id": "also", "dependencies": ["work"], "join": "all_done"},
+        limits={"deadline": 3, "cleanup_timeout": 2},
+    )
+    made = basic()
+    made.run(plan)
+    assert_sound(made, plan, lambda run: run.cleanup_over and run.running)
+
+
+def test_a_replan_that_is_due() -> None:
+    made, plan = basic(), plan_of({"id": "a"})
+    made.run(plan)
+    shape = made.engine.check(plan).compiled
+    run = folded(shape, made.events)
+    run.replan_due = True
+    assert differences(run, taken_up(shape, run, made.events)) == []
 
 
 def test_a_deadline_that_has_passed_while_people_are_asked_and_a_task_is_ready() -> None:

@@ -21,7 +21,7 @@ from fsm_agent.errors import JournalBroken, SnapshotRefused
 from fsm_agent.plan.compiled import CompiledPlan
 from fsm_agent.plan.loader import check_plan
 from tests.likeness import differences
-from tests.snapshooting import carried, folded, fresh, kept, stored, taken_up
+from tests.taking_up import carried, folded, fresh, kept, stored, taken_up
 
 LOOP: dict[str, Any] = {
     "tasks": [
