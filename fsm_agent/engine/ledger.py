@@ -133,7 +133,13 @@ class Ledger:
         self._began = None
         self._wait = SHORTEST
         self.is_writing = False
-        self._host.committed(self._journal.written())
+        events = self._journal.written()
+        snapshot = self._journal.snapshot()
+        if snapshot is not None and self._executor is not None:
+            self._executor.submit(self._journal.keep, snapshot)
+        elif snapshot is not None:
+            self._journal.keep(snapshot)
+        self._host.committed(events)
 
     # Trouble --------------------------------------------------------------------------------------------------------
 

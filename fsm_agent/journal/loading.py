@@ -6,18 +6,20 @@ What does not hold together is a JournalBroken, whatever goes wrong inside: a jo
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import msgspec
 
 from fsm_agent.core.events import SCHEMA_VERSION, Event, PlanAdopted, RunStarted
 from fsm_agent.core.run import Run
-from fsm_agent.errors import FsmAgentError, InvalidPlan, JournalBroken, StoreTooNew, UsageError
+from fsm_agent.core.snapshots import CARRIERS, restore
+from fsm_agent.errors import FsmAgentError, InvalidPlan, JournalBroken, SnapshotRefused, StoreTooNew, UsageError
 from fsm_agent.journal.codec import checksum, decode
 from fsm_agent.journal.holes import Holes
-from fsm_agent.journal.records import RunHead, StoredEvent, StoredPlan
+from fsm_agent.journal.records import RunHead, StoredEvent, StoredPlan, StoredSnapshot
 from fsm_agent.journal.store import Store
 from fsm_agent.jsonable import encode
 from fsm_agent.plan.catalog import Catalog, SkillSpec
@@ -25,6 +27,9 @@ from fsm_agent.plan.compiled import CompiledPlan
 from fsm_agent.plan.loader import check_plan
 
 DIGEST_LENGTH = 32
+
+_ADOPTED = "plan_adopted"
+_log = logging.getLogger("fsm_agent.journal")
 
 
 def digest_of_plan(plan: Mapping[str, Any]) -> str:
@@ -87,25 +92,23 @@ class PlanReader(Protocol):
 
 @dataclass(slots=True)
 class Loaded:
-    """A run as its journal has it."""
+    """A run as its journal has it. Secrets that skills returned are shown as `***`, until they are given again."""
 
     run: Run
     head: RunHead
     checksum: int
-    events: list[Event]
-    """All that were folded; secrets that skills returned are shown as `***`."""
+    stored: list[StoredEvent]
+    """The events that were folded, as they are kept."""
+    snapshot: StoredSnapshot | None = None
     mark: str = ""
     """What holes for secrets bear."""
-    stored: list[Event] = field(default_factory=list)
-    """The events as they are kept."""
 
     def with_secrets(self, secrets: Mapping[str, Any], plans: PlanReader) -> Holes | None:
         """Fold anew with the secrets where they were. Returns what stands for them in the store, if anything does."""
         if not self.mark:
             return None
         holes = Holes(self.mark, secrets)
-        self.events = [holes.filled(event) for event in self.stored]
-        self.run = fold(self.run.run_id, self.events, plans)
+        self.run = _built(self.head.run_id, self.stored, plans, self.snapshot, holes)
         return holes
 
 
@@ -118,31 +121,61 @@ def load(store: Store, run_id: str, plans: PlanReader, *, upto: int | None = Non
     head = store.head(run_id)
     if upto is not None and not 1 <= upto <= head.seq:
         raise UsageError(f"run {run_id!r} has the events 1 to {head.seq}, and no event {upto}")
+    snapshot = store.snapshot(run_id) if upto is None else None
     stored = list(store.events(run_id, upto=head.seq))
-    total = verify(run_id, stored, head)
-    kept = [decode(event, run_id) for event in stored[:upto]]
-    mark = next((event.mark for event in kept if isinstance(event, PlanAdopted)), "")
-    events = [Holes(mark, {}).filled(event) for event in kept] if mark else kept
-    return Loaded(fold(run_id, events, plans), head, total, events, mark, kept)
+    total, at_snapshot = verify(run_id, stored, head, snapshot.seq if snapshot is not None else 0)
+    if snapshot is not None and snapshot.checksum != at_snapshot:
+        snapshot = None
+    if upto is not None:
+        del stored[upto:]
+    adopted = [decode(event, run_id) for event in stored if event.type == _ADOPTED]
+    mark = next((event.mark for event in adopted if isinstance(event, PlanAdopted) and event.mark), "")
+    run = _built(run_id, stored, plans, snapshot, Holes(mark, {}) if mark else None)
+    return Loaded(run, head, total, stored, snapshot, mark)
 
 
-def verify(run_id: str, stored: list[StoredEvent], head: RunHead) -> int:
-    """The checksum of a whole journal. Raises JournalBroken where events are missing, or are not what was written."""
-    total = 0
+def verify(run_id: str, stored: list[StoredEvent], head: RunHead, seq: int = 0) -> tuple[int, int]:
+    """The checksum of a whole journal, and that of its first `seq` events.
+
+    Raises JournalBroken where events are missing, or are not what was written.
+    """
+    total = upto_seq = 0
     for place, event in enumerate(stored, 1):
         if event.seq != place:
             raise JournalBroken(run_id, f"event {place} is missing", seq=place)
         total = checksum(total, event)
+        if place == seq:
+            upto_seq = total
     if len(stored) != head.seq:
         raise JournalBroken(run_id, f"it ends here, and had {head.seq} events", seq=len(stored))
     if total != head.checksum:
         raise JournalBroken(run_id, "its events are not those that were written")
-    return total
+    return total, upto_seq
 
 
-def fold(run_id: str, events: list[Event], plans: PlanReader) -> Run:
-    """The run that these events make. Raises JournalBroken, InvalidPlan."""
-    run = Run(run_id, plans.plan_of)
+def _built(
+    run_id: str, stored: list[StoredEvent], plans: PlanReader, snapshot: StoredSnapshot | None, holes: Holes | None
+) -> Run:
+    """The run, from a snapshot and what came after it where there is one that fits, else from its first event on."""
+
+    def events(rows: Iterable[StoredEvent]) -> Iterator[Event]:
+        decoded = (decode(row, run_id) for row in rows)
+        return decoded if holes is None else map(holes.filled, decoded)
+
+    if snapshot is not None:
+        run = Run(run_id, plans.plan_of)
+        try:
+            past = events(row for row in stored[: snapshot.seq] if row.type in CARRIERS)
+            restore(run, msgspec.json.decode(snapshot.body), past)
+            return fold(run_id, events(stored[snapshot.seq :]), plans, run)
+        except (SnapshotRefused, msgspec.MsgspecError) as error:
+            _log.debug("run %s is folded from its first event: %s", run_id, error)
+    return fold(run_id, events(stored), plans)
+
+
+def fold(run_id: str, events: Iterable[Event], plans: PlanReader, run: Run | None = None) -> Run:
+    """The run that these events make, or make of `run`. Raises JournalBroken, StoreTooNew, InvalidPlan."""
+    run = run or Run(run_id, plans.plan_of)
     for event in events:
         if type(event) is RunStarted and event.schema_version > SCHEMA_VERSION:
             raise StoreTooNew(

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Final
 
 from fsm_agent.core.events import Event, PlanAdopted
 from fsm_agent.core.run import Run
-from fsm_agent.errors import StoreError
+from fsm_agent.core.snapshots import can_dump, dump
+from fsm_agent.errors import LeaseLost, StoreError
 from fsm_agent.journal import codec
 from fsm_agent.journal.holes import Holes
 from fsm_agent.journal.owners import Owner
 from fsm_agent.journal.projection import Projection
-from fsm_agent.journal.records import Batch, Lease, StoredEvent, StoredPlan
+from fsm_agent.journal.records import Batch, Lease, StoredEvent, StoredPlan, StoredSnapshot
 from fsm_agent.journal.store import Store
 from fsm_agent.jsonable import encode
+
+SELDOM: Final = 4_000
+AT_REST: Final = 1_000
+"""After so many events at least there is a snapshot: under way, and when the run rests or is over."""
 
 
 class StoredJournal:
@@ -36,6 +43,7 @@ class StoredJournal:
         self._fresh: list[Event] = []
         self._answered: list[int] = []
         self._projection = Projection(run)
+        self._snapshot_seq = 0 if lease is None else run.seq
         self._batch: Batch | None = None
         self._in_batch: list[Event] = []
         self.append: Callable[[Event], None] = self._fresh.append
@@ -107,9 +115,32 @@ class StoredJournal:
         self._projection.written()
         return events
 
+    # Snapshots ------------------------------------------------------------------------------------------------------
+
+    def snapshot(self, least: int = SELDOM) -> StoredSnapshot | None:
+        """A snapshot of the run, if so many events came since the last one that it is worth its while.
+
+        They come the more seldom the longer the run is, so that all of them together cost no more than the run does.
+        """
+        run = self._run
+        fresh = run.seq - self._snapshot_seq
+        if fresh < max(least, self._snapshot_seq // 2) or self.pending or not can_dump(run):
+            return None
+        self._snapshot_seq = run.seq
+        return StoredSnapshot(run.seq, self._checksum, encode(dump(run)).decode())
+
+    def keep(self, snapshot: StoredSnapshot) -> None:
+        """Keep a snapshot, if it can be done: it is a cache."""
+        if self.lease is not None:
+            with suppress(StoreError, LeaseLost):
+                self.store.keep_snapshot(self.lease, snapshot)
+
     def close(self) -> None:
         """Give the lease back, if it can be done: the run is over, or rests."""
         if self.lease is not None:
+            snapshot = self.snapshot(AT_REST)
+            if snapshot is not None:
+                self.keep(snapshot)
             try:
                 self.store.release(self.lease)
             except StoreError:
