@@ -117,14 +117,18 @@ class StoredJournal:
 
     # Snapshots ------------------------------------------------------------------------------------------------------
 
-    def snapshot(self, least: int = SELDOM) -> StoredSnapshot | None:
+    def snapshot(self, least: int | None = None) -> StoredSnapshot | None:
         """A snapshot of the run, if so many events came since the last one that it is worth its while.
 
         They come the more seldom the longer the run is, so that all of them together cost no more than the run does.
         """
         run = self._run
         fresh = run.seq - self._snapshot_seq
-        if fresh < max(least, self._snapshot_seq // 2) or self.pending or not can_dump(run):
+        if (
+            fresh < max(SELDOM if least is None else least, self._snapshot_seq // 2)
+            or self.pending
+            or not can_dump(run)
+        ):
             return None
         self._snapshot_seq = run.seq
         return StoredSnapshot(run.seq, self._checksum, encode(dump(run)).decode())

@@ -1,0 +1,254 @@
+"""Runs that are kept in a store: what is told and kept, plans that people approve, and snapshots."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fsm_agent import PlannerEngine, RunResult
+from fsm_agent.core.result import result_of
+from fsm_agent.errors import DecisionRefused, RunExists, RunNotActive, UnknownRun, UsageError
+from fsm_agent.journal import writer
+from fsm_agent.testing import ScriptedSkill, SimulatedClock, Takes
+from tests.engine.support import bench, drive
+
+TWO = [{"id": "a", "skill": "work"}, {"id": "b", "skill": "work", "dependencies": ["a"]}]
+
+
+def engine(folder: Path, *skills: Any, **words: Any) -> PlannerEngine:
+    return PlannerEngine([skill.function for skill in skills], store=folder / "runs.db", **words)
+
+
+def types_in(folder: Path) -> list[str]:
+    with sqlite3.connect(folder / "runs.db") as con:
+        found = [row[0] for row in con.execute("SELECT type FROM events ORDER BY seq")]
+    con.close()
+    return found
+
+
+def test_what_listeners_are_told_is_what_the_store_has(tmp_path: Path) -> None:
+    made = bench([ScriptedSkill("work").function], store=tmp_path / "runs.db")
+    assert made.run(TWO, run_id="r").completed
+    assert made.types() == types_in(tmp_path)
+
+
+def test_an_event_is_told_once_it_is_in_the_store_and_never_before(tmp_path: Path) -> None:
+    seen: list[bool] = []
+    made = engine(tmp_path, ScriptedSkill("work"))
+    made.add_listener(lambda event: seen.append(len(types_in(tmp_path)) >= event.seq))
+    assert made.run_sync(TWO, run_id="r").completed
+    assert seen
+    assert all(seen)
+
+
+def test_a_stream_keeps_its_events_one_step_after_the_other(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with engine(tmp_path, ScriptedSkill("work")) as made:
+            stream = made.stream(TWO, run_id="r")
+            count = 0
+            async for event in stream:
+                count += 1
+                assert event.seq == count
+                assert len(types_in(tmp_path)) >= count
+            assert stream.result is not None
+            assert stream.result.completed
+
+    drive(main())
+
+
+def test_an_id_that_the_store_has_is_refused_and_nothing_runs(tmp_path: Path) -> None:
+    work = ScriptedSkill("work")
+    engine(tmp_path, work).run_sync(TWO, run_id="r")
+    before = types_in(tmp_path)
+    with pytest.raises(RunExists):
+        engine(tmp_path, work).run_sync(TWO, run_id="r")
+    assert len(work.calls) == 2
+    assert types_in(tmp_path) == before
+
+
+def test_what_the_result_says_is_what_the_journal_gives(tmp_path: Path) -> None:
+    made = engine(tmp_path, ScriptedSkill("work", [{"cost": 3, "城市": "苏州"}]))
+
+    async def main() -> tuple[RunResult, RunResult]:
+        result = await made.run(TWO, run_id="r", labels={"team": "一"})
+        return result, await made.show("r")
+
+    result, shown = drive(main())
+    assert {**shown.to_json(), "elapsed_s": 0, "resumable": 0} == {**result.to_json(), "elapsed_s": 0, "resumable": 0}
+
+
+def test_a_run_is_shown_as_it_was_after_any_event(tmp_path: Path) -> None:
+    made = bench([ScriptedSkill("work").function], store=tmp_path / "runs.db")
+
+    async def main() -> list[str]:
+        await made.engine.run(TWO, run_id="r")
+        shown = [await made.engine.show("r", at=seq) for seq in range(1, len(made.events) + 1)]
+        with pytest.raises(UsageError, match="no event 99"):
+            await made.engine.show("r", at=99)
+        return [each.phase for each in shown]
+
+    phases = drive(main())
+    assert (phases[0], phases[-1]) == ("idle", "completed")
+    assert {"planning", "executing", "evaluating"} <= set(phases)
+
+
+# Plans that people approve ------------------------------------------------------------------------------------------
+
+
+def test_nothing_runs_before_the_plan_is_approved(tmp_path: Path) -> None:
+    work = ScriptedSkill("work")
+
+    async def main() -> None:
+        async with engine(tmp_path, work) as made:
+            paused = await made.run(TWO, run_id="r", require_plan_approval=True)
+            assert (paused.phase, paused.waiting[0]["kind"], work.calls) == ("paused", "plan", [])
+            assert (await made.resume("r")).phase == "paused"
+            await made.decide("r", None, "approve", by="Ada", why="fine")
+            assert (await made.resume("r")).phase == "completed"
+
+    drive(main())
+    assert len(work.calls) == 2
+
+
+def test_a_plan_that_is_rejected_fails_the_run(tmp_path: Path) -> None:
+    work = ScriptedSkill("work")
+
+    async def main() -> RunResult:
+        async with engine(tmp_path, work) as made:
+            await made.run(TWO, run_id="r", require_plan_approval=True)
+            await made.decide("r", None, "reject", by="Ada")
+            with pytest.raises(DecisionRefused):
+                await made.decide("r", None, "approve")
+            return await made.resume("r")
+
+    result = drive(main())
+    assert (result.phase, result.reason and result.reason["kind"], work.calls) == ("failed", "rejected", [])
+
+
+@pytest.mark.parametrize("answer", [True, False])
+def test_an_approver_is_asked_about_the_plan(answer: bool) -> None:
+    work = ScriptedSkill("work")
+    asked: list[str] = []
+    made = bench([work.function], approver=lambda request: asked.append(request.kind) or answer)
+    result = made.run(TWO, require_plan_approval=True)
+    assert (result.phase, asked) == ("completed" if answer else "failed", ["plan"])
+
+
+# Across engines -----------------------------------------------------------------------------------------------------
+
+
+def test_a_live_run_hears_what_another_engine_asks_of_it(tmp_path: Path) -> None:
+    async def main() -> RunResult:
+        async with engine(tmp_path, slow()) as driver, engine(tmp_path, slow()) as other:
+            run = asyncio.create_task(driver.run([{"id": "a", "skill": "slow"}], run_id="r"))
+            while not (tmp_path / "runs.db").exists() or "task_started" not in types_in(tmp_path):
+                await asyncio.sleep(0.01)
+            assert await other.cancel("r", by="Ada", why="enough") is None
+            return await run
+
+    result = drive(main())
+    assert (result.phase, result.reason and result.reason["message"]) == (
+        "cancelled",
+        "the run was cancelled by Ada: enough",
+    )
+    assert types_in(tmp_path).count("cancel_asked") == 1
+
+
+def slow() -> ScriptedSkill:
+    return ScriptedSkill("slow", [Takes(30, {})])
+
+
+def test_a_run_that_nobody_drives_cannot_be_paused(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with engine(tmp_path, ScriptedSkill("work")) as made:
+            await made.run(TWO, run_id="r")
+            with pytest.raises(RunNotActive):
+                await made.pause("r")
+            with pytest.raises(UnknownRun):
+                await made.pause("q")
+
+    drive(main())
+
+
+def test_a_cancelled_pause_ends_the_run_here_and_now(tmp_path: Path) -> None:
+    async def main() -> RunResult | None:
+        async with engine(tmp_path, ScriptedSkill("work")) as made:
+            await made.run([{"id": "a", "skill": "work", "approval": "required"}], run_id="r")
+            return await made.cancel("r", by="Ada")
+
+    result = drive(main())
+    assert result is not None
+    assert (result.phase, result.tasks["a"].status) == ("cancelled", "PENDING")
+
+
+def test_an_engine_without_a_store_says_so() -> None:
+    made = bench([ScriptedSkill("work").function]).engine
+    with pytest.raises(UsageError, match="no store"):
+        drive(made.recover())
+
+
+# Snapshots ----------------------------------------------------------------------------------------------------------
+
+LOOP = {
+    "tasks": [
+        {"id": "again", "skill": "work", "condition": "true_so_far < 300", "on_success": "again", "max_visits": 400},
+        {"id": "ask", "skill": "work", "approval": "required", "dependencies": ["again"]},
+    ],
+    "context": {"true_so_far": 0},
+}
+
+
+def long_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer, "SELDOM", 50)
+    monkeypatch.setattr(writer, "AT_REST", 10)
+    clock = SimulatedClock()
+    made = PlannerEngine({"work": counting}, store=folder / "runs.db", clock=clock)
+    assert made.run_sync(LOOP, run_id="r").phase == "paused"
+
+
+async def counting(context: Any) -> dict[str, Any]:
+    context.set("true_so_far", context.get("true_so_far") + 1)
+    return {"n": context.get("true_so_far")}
+
+
+def test_a_long_run_goes_on_from_a_snapshot_as_from_its_first_event(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long_run(tmp_path, monkeypatch)
+    made = PlannerEngine({"work": counting}, store=tmp_path / "runs.db")
+
+    async def main() -> RunResult:
+        keeper = made._keeper
+        assert keeper is not None
+        loaded = await keeper.load("r")
+        assert loaded.snapshot is not None
+        assert loaded.snapshot.seq > 1_000
+        early = await keeper.load("r", upto=loaded.head.seq)
+        assert early.snapshot is None
+        assert result_of(early.run) == result_of(loaded.run)
+        await made.decide("r", "ask", "approve")
+        return await made.resume("r")
+
+    result = drive(main())
+    assert (result.phase, result.tasks["again"].visits, result.tasks["ask"].data) == ("completed", 300, {"n": 301})
+
+
+def test_a_broken_snapshot_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    long_run(tmp_path, monkeypatch)
+    con = sqlite3.connect(tmp_path / "runs.db")
+    name = next(
+        n for (n,) in con.execute("SELECT name FROM sqlite_master WHERE name LIKE '%snapshot%' AND type='table'")
+    )
+    with con:
+        con.execute(f"UPDATE {name} SET body = '{{}}'")
+    con.close()
+    made = PlannerEngine({"work": counting}, store=tmp_path / "runs.db")
+
+    async def main() -> RunResult:
+        return await made.show("r")
+
+    assert drive(main()).tasks["again"].visits == 300
