@@ -248,13 +248,23 @@ def _criteria(event: ev.CriteriaJudged) -> Line | None:
     return Line("criteria", None, _joined(*counts)) if event.verdicts else None
 
 
+_AFTER_INTERRUPTION: Final = {
+    "again": "it is called again",
+    "fallback": "its fallback has its turn",
+    "ask": "a person must decide",
+}
 _TELLERS: Final[dict[type[ev.Event], Callable[[Any], Line | None]]] = {
     ev.RunStarted: lambda event: Line("run", None, _joined(event.run_id, event.goal)),
     ev.PlanAdopted: lambda event: Line("plan", None, _joined(f"version {event.version}", event.reason)),
     ev.PlanRejected: lambda event: Line("plan", None, f"rejected: {event.message}"),
+    ev.RunTakenUp: lambda event: Line("taken up", None, _joined(event.why, f"by {event.driver}")),
+    ev.RunForked: lambda event: Line("forked", None, f"from event {event.upto} of run {event.source}"),
     ev.PhaseChanged: _phase_changed,
     ev.TaskStarted: lambda event: Line("started", event.task, f"visit {event.visit}" if event.visit > 1 else ""),
     ev.AttemptFailed: _attempt_failed,
+    ev.TaskInterrupted: lambda event: Line(
+        "cut off", event.task, _joined(f"attempt {event.attempt}", _AFTER_INTERRUPTION[event.then])
+    ),
     ev.CallAbandoned: lambda event: Line("abandoned", event.task, _STILL_GOING[event.why]),
     ev.LoopBlocked: lambda event: Line("blocked", event.task, f"it held up everything for {event.seconds:.1f}s"),
     ev.TaskSkipped: lambda event: Line("skipped", event.task, "its condition is false"),
@@ -269,6 +279,9 @@ _TELLERS: Final[dict[type[ev.Event], Callable[[Any], Line | None]]] = {
     ev.ApprovalAsked: _approval_asked,
     ev.ApprovalHandedOn: lambda event: Line("waiting", event.task, _joined("a person must decide", event.message)),
     ev.ApprovalDecided: lambda event: Line("decided", event.task, _joined(event.decision, _by(event.by, event.why))),
+    ev.DecisionIgnored: lambda event: Line(
+        "too late", event.task, _joined(event.decision, _by(event.by, event.why), event.message)
+    ),
     ev.CriteriaJudged: _criteria,
     ev.PauseAsked: lambda event: Line("pause", None, _joined("asked for", _by(event.by, event.why))),
     ev.CancelAsked: lambda event: Line("cancel", None, _joined("asked for", _by(event.by, event.why))),

@@ -25,8 +25,8 @@ def test_listeners_get_every_event_of_a_run_in_its_order() -> None:
         ("executing", "evaluating"), ("evaluating", "completed"),
     ]  # fmt: skip
     assert [kind for kind in made.types() if kind != "phase_changed"] == [
-        "run_started", "plan_adopted", "task_started", "attempt_failed", "task_evaluated", "task_started",
-        "task_evaluated", "criteria_judged", "run_finished",
+        "run_started", "plan_adopted", "task_started", "attempt_failed", "attempt_started", "task_evaluated",
+        "task_started", "task_evaluated", "criteria_judged", "run_finished",
     ]  # fmt: skip
 
 

@@ -309,12 +309,6 @@ def test_an_approval_that_a_jump_withdrew_is_another_turn_than_the_one_after_it(
 @pytest.mark.parametrize(
     ("happens", "kind", "text"),
     [
-        (ev.AttemptStarted(task="a", visit=1, attempt=2), "attempt", "attempt 2 began"),
-        (
-            ev.AttemptStarted(task="a", visit=1, attempt=2, fallback=True),
-            "attempt",
-            "attempt 2 began, a call of its fallback",
-        ),
         (
             ev.TaskInterrupted(task="a", visit=1, attempt=1, then="again"),
             "attempt",

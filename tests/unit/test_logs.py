@@ -200,7 +200,7 @@ def test_every_kind_of_event_makes_a_line() -> None:
         "task": "t", "visit": 1, "attempt": 1, "error": ERROR, "why": "timeout", "seconds": 1.0, "status": "FAILED",
         "changes": {"a": 1}, "setting": "max_visits", "count": 3, "approval": "a", "kind": "task",
         "decision": "approved", "share": 0.5, "filter": "f", "when": "before", "what": "changed", "phase": "failed",
-        "outcome": "failed",
+        "outcome": "failed", "driver": "d", "upto": 3, "then": "again",
     }  # fmt: skip
     kinds = get_args(ev.AnyEvent)
     events = [

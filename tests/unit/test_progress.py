@@ -173,14 +173,14 @@ def test_every_kind_of_event_can_be_told() -> None:
         "task": "t", "visit": 1, "attempt": 1, "error": ERROR, "why": "timeout", "seconds": 1.0, "status": "FAILED",
         "changes": {"a": 1}, "setting": "max_visits", "count": 3, "approval": "a", "kind": "task",
         "decision": "approved", "share": 0.5, "filter": "f", "when": "before", "what": "changed", "phase": "failed",
-        "outcome": "failed",
+        "outcome": "failed", "driver": "d", "upto": 3, "then": "again",
     }  # fmt: skip
     silent = []
     for kind in get_args(ev.AnyEvent):
         required = [field.name for field in msgspec.structs.fields(kind) if field.required]
         if not told(kind(**{name: samples[name] for name in required})):
             silent.append(kind)
-    assert silent == [ev.ContextChanged, ev.CriteriaJudged]
+    assert silent == [ev.AttemptStarted, ev.ContextChanged, ev.CriteriaJudged]
 
 
 @pytest.mark.parametrize("kind", get_args(ev.ApprovalKind))

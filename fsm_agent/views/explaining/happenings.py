@@ -42,15 +42,18 @@ def tell(case: Case, event: ev.Event) -> Fact | None:
     teller = _TELLERS.get(type(event))
     if teller is None:
         return Fact("event", event.type.replace("_", " "), event.seq)
-    kind, text = teller(case, event)
+    told = teller(case, event)
+    if told is None:
+        return None
+    kind, text = told
     return Fact(kind, text, event.seq)
 
 
 _Told = tuple[Kind, str]
 
 
-def _attempt_started(_: Case, event: ev.AttemptStarted) -> _Told:
-    return "attempt", f"attempt {event.attempt} began" + (", a call of its fallback" if event.fallback else "")
+def _attempt_started(_: Case, _event: ev.AttemptStarted) -> None:
+    """What failed or was interrupted before has said that it follows."""
 
 
 def _attempt_failed(case: Case, event: ev.AttemptFailed) -> _Told:
@@ -135,7 +138,7 @@ def _taken_up(case: Case, event: ev.RunTakenUp) -> _Told:
     return "driver", f"the run was taken up by {case.said(event.driver)} ({event.why})"
 
 
-_TELLERS: Final[dict[type[ev.Event], Callable[[Case, Any], _Told]]] = {
+_TELLERS: Final[dict[type[ev.Event], Callable[[Case, Any], _Told | None]]] = {
     ev.TaskStarted: lambda _, event: ("visit", f"visit {event.visit} began"),
     ev.AttemptStarted: _attempt_started,
     ev.AttemptFailed: _attempt_failed,
