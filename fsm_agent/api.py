@@ -49,6 +49,9 @@ VERDICTS: Mapping[str, Verdict] = {
 }  # fmt: skip
 """The words for a decision."""
 
+SecretInputs = Mapping[str, Any] | Callable[[Plan], Mapping[str, Any]] | None
+"""Secret inputs, given again: by name, or by a function of the run's plan."""
+
 _CACHED_PLANS = 64
 
 
@@ -149,10 +152,11 @@ class PlannerEngine:
         handle.driver.fire_resume()
         return await self._drive(handle)
 
-    async def recover(self, *, inputs: Mapping[str, Any] | None = None, most: int = RECOVERED_AT_ONCE) -> Recovery:
+    async def recover(self, *, inputs: SecretInputs = None, most: int = RECOVERED_AT_ONCE) -> Recovery:
         """Go on with every run of the store whose process has died, `most` of them at once.
 
-        One that cannot be taken up is named with its error, and the others go on. Raises UsageError without a store.
+        `inputs` gives secret inputs again, or is a function that gives them for a run's plan. A run that cannot be
+        taken up is named with its error, and the others go on. Raises UsageError without a store.
         """
         heads = await self._kept().left_behind()
         return await recover([head.run_id for head in heads], partial(self._recovered, inputs), most)
@@ -329,7 +333,7 @@ class PlannerEngine:
             return waiting_for(await self._kept().shown(run_id), "secret", missing)
         return await self._drive(handle)
 
-    async def _recovered(self, inputs: Mapping[str, Any] | None, run_id: str) -> RunResult:
+    async def _recovered(self, inputs: SecretInputs, run_id: str) -> RunResult:
         handle = await self._take_up(run_id, "recover", inputs, None)
         return await self._drive(handle)
 
@@ -345,7 +349,7 @@ class PlannerEngine:
         self,
         run_id: str,
         why: TakenUpFor,
-        inputs: Mapping[str, Any] | None,
+        inputs: SecretInputs,
         approver: Approver | None,
         wish: CancelAsked | None = None,
     ) -> Handle:
@@ -353,18 +357,15 @@ class PlannerEngine:
         keeper = self._kept()
         lease = await keeper.acquire(run_id)
         try:
-            planning = Planning(
-                inputs or {},
-                None,
-                self._planner,
-                self.check,
-                self._words,
-                stored=self._stored_plans(lenient=bool(wish)),
-            )
+            given = {} if inputs is None or callable(inputs) else inputs
+            stored = self._stored_plans(lenient=wish is not None)
+            planning = Planning(given, None, self._planner, self.check, self._words, stored=stored)
             loaded = await keeper.load(run_id, planning)
             if loaded.run.final:
                 raise RunNotActive(f"run {run_id!r} is over: it has {loaded.run.phase}")
-            secrets = given_again(loaded.run, inputs or {}, self._resolver, lenient=wish is not None)
+            if callable(inputs) and loaded.run.plan_version:
+                given = inputs(loaded.run.compiled.plan)
+            secrets = given_again(loaded.run, given, self._resolver, lenient=wish is not None)
             holes = loaded.with_secrets(secrets, planning)
             run = loaded.run
             requests = await keeper.do(keeper.store.requests, (run_id,))

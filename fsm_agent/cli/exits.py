@@ -23,3 +23,8 @@ INTERRUPTED: Final = 130
 
 BY_PHASE: Final[Mapping[str, int]] = {"completed": OK, "failed": FAILED, "paused": PAUSED, "cancelled": CANCELLED}
 """The exit code of a run that rests in this phase."""
+
+BY_OUTCOME: Final[Mapping[str, int]] = {
+    "clean": OK, "handled_failures": OK, "failed": FAILED, "paused": PAUSED, "cancelled": CANCELLED,
+}  # fmt: skip
+"""The exit code of a run that came to this: one that its store stopped is paused, whatever its phase."""

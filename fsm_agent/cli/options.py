@@ -70,6 +70,7 @@ class Given:
     skills: list[str] | None = None
     default_skill: str | None = None
     worker: list[str] | None = None
+    store: str | None = None
     log_level: str | None = None
     log_format: str | None = None
     json: bool = False
@@ -89,6 +90,7 @@ class Given:
             skills=tuple(self.skills) if self.skills else None,
             default_skill=as_utf8(self.default_skill) if self.default_skill is not None else None,
             workers=workers_of(map(as_utf8, self.worker), "--worker") if self.worker else None,
+            store=as_utf8(self.store) if self.store is not None else None,
             log_level=log_level(self.log_level, "--log-level") if self.log_level is not None else None,
             log_format=log_format(self.log_format, "--log-format") if self.log_format is not None else None,
             debug=self.debug or None,
@@ -126,6 +128,9 @@ def remember(  # noqa: PLR0913 - an option each
     worker: Annotated[
         list[str] | None, typer.Option(metavar="TYPE=SKILL", help="The skill of a kind of worker; repeatable.")
     ] = None,
+    store: Annotated[
+        str | None, typer.Option(metavar="URL", help="Where runs are kept: a path or a URL. [.fsm-agent/runs.db]")
+    ] = None,
     log_level: Annotated[
         str | None, typer.Option(metavar="LEVEL", help="Log events from this level on: debug, info, warning, error.")
     ] = None,
@@ -138,7 +143,7 @@ def remember(  # noqa: PLR0913 - an option each
 ) -> None:
     """Run plans for agents through an explicit state machine: Planning, Executing, Evaluating."""
     call: Call = ctx.obj
-    given = Given(skills, default_skill, worker, log_level, log_format, json, debug)
+    given = Given(skills, default_skill, worker, store, log_level, log_format, json, debug)
     ctx.obj = replace(call, given=call.given.then(given))
 
 

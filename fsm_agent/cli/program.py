@@ -21,6 +21,16 @@ NAME: Final = "fsm-agent"
 
 COMMANDS: Final = {
     "run": "run",
+    "resume": "resume:resume_app",
+    "approve": "people:approve_app",
+    "reject": "people:reject_app",
+    "decide": "people:decide_app",
+    "pause": "people:pause_app",
+    "cancel": "people:cancel_app",
+    "recover": "resume:recover_app",
+    "runs": "runs:app",
+    "fork": "runs:fork_app",
+    "replay": "runs:replay_app",
     "validate": "validate",
     "simulate": "simulate",
     "diagram": "diagram",
@@ -28,7 +38,7 @@ COMMANDS: Final = {
     "schema": "schema",
     "eval": "evaluate",
 }
-"""Each command, and the module here that has it as `app`."""
+"""Each command, and the module here that has it as `app`, or under the name after the colon."""
 
 _BadUsage: Final[type[Exception]] = typer.BadParameter.__bases__[0]
 """What the parser raises. Typer used to take it from click and now has its own, and names neither."""
@@ -46,7 +56,8 @@ class Commands(Group):
         module = COMMANDS.get(cmd_name)
         if module is None:
             return None
-        found = typer.main.get_command(import_module(f"fsm_agent.cli.{module}").app)
+        file, _, name = module.partition(":")
+        found = typer.main.get_command(getattr(import_module(f"fsm_agent.cli.{file}"), name or "app"))
         found.name = cmd_name
         return found
 

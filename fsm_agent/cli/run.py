@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+import uuid
+from collections.abc import Awaitable, Iterable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from fsm_agent.cli.encoding import as_utf8
-from fsm_agent.cli.execution import Execution, Wishes
+from fsm_agent.cli.execution import Execution
 from fsm_agent.cli.inputs import gather_inputs
 from fsm_agent.cli.options import command, new_app
 from fsm_agent.cli.problems import problems_text
 from fsm_agent.cli.session import DEFAULT_PLANS, Session
 from fsm_agent.cli.templates import find_plan
+from fsm_agent.core.result import RunResult
+from fsm_agent.engine.approving import Approver
+from fsm_agent.engine.options import RunOptions
 from fsm_agent.errors import UsageError
 from fsm_agent.plan.loader import check_plan
 from fsm_agent.plan.model import Plan
@@ -50,10 +54,14 @@ def run(  # noqa: PLR0913 - an option each
     ] = None,
     max_parallel: Annotated[int | None, typer.Option(metavar="N", help="How many tasks may run at once.")] = None,
     deadline: Annotated[float | None, typer.Option(metavar="S", help="How many seconds the run may take.")] = None,
-    no_store: Annotated[  # noqa: ARG001 - there is no store yet: what it asks for is so
-        bool, typer.Option("--no-store", help="Keep the run in this process only. There is no other way yet.")
+    require_plan_approval: Annotated[
+        bool, typer.Option("--require-plan-approval", help="Wait for a person to approve the plan first.")
     ] = False,
+    no_store: Annotated[bool, typer.Option("--no-store", help="Keep the run in this process only.")] = False,
     run_id: Annotated[str | None, typer.Option(metavar="ID", help="An id of your choice for the run.")] = None,
+    label: Annotated[
+        list[str] | None, typer.Option(metavar="KEY=VALUE", help="A label of the run; repeatable.")
+    ] = None,
 ) -> int:
     """Run a plan to its end, or to a pause.
 
@@ -61,6 +69,7 @@ def run(  # noqa: PLR0913 - an option each
     """
     goal, run_id = (as_utf8(text) if text is not None else None for text in (goal, run_id))
     approved, grants = frozenset(map(as_utf8, approve or ())), tuple(map(as_utf8, grant or ()))
+    labels = labels_of(label or ())
     file = find_plan(plan, goal, Path(plans or session.settings.plans or DEFAULT_PLANS))
     engine = session.engine()
     checked = check_plan(file, engine.catalog)
@@ -72,10 +81,34 @@ def run(  # noqa: PLR0913 - an option each
     _check_tasks(approved, checked.plan)
     if checked.problems:
         session.output.note(problems_text(checked.problems))
-    wishes = Wishes(goal, run_id, grants, deadline, max_parallel, approved, approve_all)
-    graph = checked.compiled.graph
-    finalizers = tuple(graph.ids[place] for place in graph.finalizers)
-    return Execution(session, engine, checked.plan, inputs, wishes, finalizers).run()
+    if not no_store:
+        engine = session.engine(store=session.store())
+    options: RunOptions = {
+        "goal": goal, "inputs": inputs.given, "run_id": run_id or uuid.uuid4().hex, "grants": grants,
+        "deadline": deadline, "max_parallel": max_parallel, "labels": labels,
+        "require_plan_approval": require_plan_approval,
+    }  # fmt: skip
+    execution = Execution(
+        session, engine, checked.compiled, str(options["run_id"]), inputs.secrets, approved, approve_all
+    )
+    plan_to_run = checked.plan
+
+    def drive(approver: Approver | None) -> Awaitable[RunResult]:
+        options["approver"] = approver
+        return engine.run(plan_to_run, **options)
+
+    return execution.run(drive)
+
+
+def labels_of(pairs: Iterable[str]) -> dict[str, str]:
+    """Labels, each given as KEY=VALUE; a value is text. Raises UsageError."""
+    labels = {}
+    for pair in map(as_utf8, pairs):
+        key, sign, value = pair.partition("=")
+        if not sign or not key.strip():
+            raise UsageError("--label takes KEY=VALUE", hint="such as --label team=sales")
+        labels[key.strip()] = value
+    return labels
 
 
 def _check_tasks(named: Iterable[str], plan: Plan) -> None:

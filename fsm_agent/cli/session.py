@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -13,12 +14,17 @@ from fsm_agent.cli.output import Output
 from fsm_agent.cli.problems import problems_document, problems_text
 from fsm_agent.cli.settings import Settings
 from fsm_agent.cli.signals import Signals
-from fsm_agent.errors import Problem, SkillLoadError, UsageError
+from fsm_agent.errors import Problem, SkillLoadError, StoreUnavailable, UnknownRun, UsageError
+from fsm_agent.journal.opening import open_store
+from fsm_agent.journal.store import Store
 from fsm_agent.plan.catalog import Catalog
 from fsm_agent.skills.registry import SkillRegistry
 
 DEFAULT_SKILLS = Path("skills")
 DEFAULT_PLANS = Path("plans")
+DEFAULT_STORE = Path(".fsm-agent", "runs.db")
+KEY_VARIABLE = "FSM_AGENT_KEY"
+"""The variable that gives the key of digests over secrets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +64,41 @@ class Session:
             return self.settings.skills
         return (str(DEFAULT_SKILLS),) if DEFAULT_SKILLS.is_dir() else ()
 
-    def engine(self) -> PlannerEngine:
-        """An engine with these skills and workers. Raises as `registry`."""
+    def engine(self, *, store: Store | None = None) -> PlannerEngine:
+        """An engine with these skills and workers, whose runs are kept in `store`. Raises as `registry`."""
         workers, default = self.settings.workers, self.settings.default_skill
-        return PlannerEngine(self.registry(), workers=workers, default_skill=default)
+        key = os.environ.get(KEY_VARIABLE, "").encode() or None
+        return PlannerEngine(self.registry(), workers=workers, default_skill=default, store=store, key=key)
+
+    def store(self) -> Store:
+        """The store of runs, made where there is none yet. Raises StoreError, UsageError."""
+        if self.settings.store is not None:
+            return open_store(self.settings.store)
+        folder = DEFAULT_STORE.parent
+        try:
+            folder.mkdir(exist_ok=True)
+            ignored = folder / ".gitignore"
+            if not ignored.exists():
+                ignored.write_text("*\n", encoding="ascii")
+        except OSError as error:
+            why = error.strerror or type(error).__name__
+            raise StoreUnavailable(
+                f"{folder} cannot be made here: {why}", hint="choose another place with --store, or use --no-store"
+            ) from None
+        return open_store(DEFAULT_STORE)
+
+    def known_store(self) -> Store | None:
+        """The same for whoever only looks: None where nothing was ever kept, and nothing is made."""
+        if self.settings.store is None and not DEFAULT_STORE.exists():
+            return None
+        return self.store()
+
+    def run_store(self, run_id: str) -> Store:
+        """The store that should have this run. Raises UnknownRun where there is none."""
+        found = self.known_store()
+        if found is None:
+            raise UnknownRun(f"there is no run {run_id!r}: {DEFAULT_STORE} is not there", hint="use --store")
+        return found
 
     @property
     def any_skill(self) -> Catalog:

@@ -39,6 +39,8 @@ class Settings:
     """The form of log lines."""
     debug: bool | None = None
     """Whether tracebacks are shown."""
+    store: str | None = None
+    """The path or URL of the store of runs."""
 
     def over(self, other: Settings) -> Settings:
         """These, and the other's where these say nothing."""
@@ -66,6 +68,7 @@ def from_environment(environment: Mapping[str, str]) -> Settings:
         default_skill=read("DEFAULT_SKILL", lambda text, _: text),
         workers=read("WORKER", lambda text, where: workers_of(text.replace(",", " ").split(), where)),
         plans=read("PLANS", lambda text, _: text),
+        store=read("STORE", lambda text, _: text),
         log_level=read("LOG_LEVEL", log_level),
         log_format=read("LOG_FORMAT", log_format),
         debug=read("DEBUG", _flag),
@@ -80,6 +83,7 @@ def from_pyproject(path: Path) -> Settings:
         "default-skill": ("default_skill", _text),
         "workers": ("workers", _worker_table),
         "plans": ("plans", _text),
+        "store": ("store", _text),
         "log-level": ("log_level", log_level),
         "log-format": ("log_format", log_format),
         "debug": ("debug", _boolean),

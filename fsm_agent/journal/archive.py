@@ -1,0 +1,177 @@
+"""Stored runs, for whoever looks at them, copies them or clears them away. Nothing here drives a run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from fsm_agent.core.events import Event, RunForked
+from fsm_agent.core.machine import FINAL
+from fsm_agent.core.result import RunResult, result_of
+from fsm_agent.core.run import Run
+from fsm_agent.errors import UsageError
+from fsm_agent.journal import codec
+from fsm_agent.journal.holes import Holes
+from fsm_agent.journal.loading import Loaded, PlanReader, StoredPlans, fold, load
+from fsm_agent.journal.owners import Owner, is_gone
+from fsm_agent.journal.projection import Projection
+from fsm_agent.journal.records import Batch, RunHead, StoredEvent, StoredPlan
+from fsm_agent.journal.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One run of a store, at a glance."""
+
+    run_id: str
+    phase: str
+    goal: str | None
+    labels: dict[str, str]
+    created: float
+    changed: float
+    events: int
+    driver: str | None
+    """Who drives it at the moment; None where nobody does."""
+    left_behind: bool
+    """Whether it was under way when its driver died: `recover` goes on with it."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The same as plain data."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """What came of folding a run's whole journal once more, from its first event."""
+
+    run_id: str
+    events: int
+    transitions: int
+    result: RunResult
+
+
+class Archive:
+    """The runs of one store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def runs(self) -> list[Listed]:
+        """All runs, the latest first."""
+        now = self._store.now()
+        return [self._listed(head, now) for head in self._store.heads()]
+
+    def _listed(self, head: RunHead, now: float) -> Listed:
+        first = next(iter(self._store.events(head.run_id, upto=1)), None)
+        words = json.loads(first.body) if first is not None else {}
+        plan = json.loads(self._store.plan(head.plan).body) if head.plan and words.get("goal") is None else {}
+        owner = Owner.of_text(head.driver) if head.driver is not None else None
+        is_driven = owner is not None and head.until > now and not is_gone(owner)
+        return Listed(
+            run_id=head.run_id,
+            phase=head.phase,
+            goal=words.get("goal") or plan.get("goal"),
+            labels=words.get("labels", {}),
+            created=head.created,
+            changed=head.changed,
+            events=head.seq,
+            driver=str(owner) if is_driven else None,
+            left_behind=not is_driven and head.phase not in FINAL and head.phase != "paused",
+        )
+
+    def load(self, run_id: str, at: int | None = None) -> Loaded:
+        """A run, folded. Raises UnknownRun, JournalBroken, UsageError for an event that it does not have."""
+        return load(self._store, run_id, self._plans(), upto=at)
+
+    def show(self, run_id: str, at: int | None = None) -> RunResult:
+        """A run as its journal has it, or as it was after its event number `at`."""
+        run = self.load(run_id, at).run
+        return result_of(run, resumable=True, elapsed=round(run.active_time(run.at), 6))
+
+    def events(self, run_id: str, after: int = 0) -> Iterator[Event]:
+        """The events of a run, secrets that skills returned as `***`. Raises UnknownRun, JournalBroken."""
+        holes: Holes | None = None
+        for stored in self._store.events(run_id):
+            event = codec.decode(stored, run_id)
+            mark = getattr(event, "mark", "")
+            holes = Holes(mark, {}) if mark else holes
+            if stored.seq > after:
+                yield event if holes is None else holes.filled(event)
+
+    def moments(self, run_id: str, events: Sequence[Event]) -> MomentsOf:
+        """The run as it was after any of its events."""
+        return MomentsOf(run_id, events, self._plans())
+
+    def replay(self, run_id: str) -> Replay:
+        """Fold the whole journal through the machine again, without any snapshot. Raises JournalBroken."""
+        head = self._store.head(run_id)
+        loaded = load(self._store, run_id, self._plans(), upto=head.seq)
+        transitions = sum(event.type == "phase_changed" for event in loaded.stored)
+        return Replay(run_id, head.seq, transitions, result_of(loaded.run, resumable=True))
+
+    def fork(self, run_id: str, at: int, new_id: str) -> RunResult:
+        """A new run that begins as the first `at` events of another one. It is then resumed like any that rests.
+
+        Its approvals and idempotency keys are its own: what a person said of the other run is in its past, what was
+        still open is asked anew. Raises UnknownRun, RunExists, UsageError.
+        """
+        loaded = self.load(run_id, at)
+        if not loaded.run.plan_version:
+            raise UsageError(f"run {run_id!r} has no plan yet at event {at}", hint="fork it later in its journal")
+        last = loaded.stored[-1]
+        forked = RunForked(source=run_id, upto=at, seq=at + 1, at=last.at, run_id=new_id)
+        stored = [*loaded.stored, codec.encode(forked)]
+        self.bring_in(new_id, stored, [self._store.plan(digest) for digest in _digests(loaded.stored)])
+        return self.show(new_id)
+
+    def bring_in(self, run_id: str, stored: Sequence[StoredEvent], plans: Sequence[StoredPlan]) -> None:
+        """Write a whole run, in one transaction. Raises RunExists, JournalBroken (it does not fold)."""
+        known = {plan.digest: plan for plan in plans}
+        reader = StoredPlans(lambda digest: known.get(digest) or StoredPlan(digest, "null"))
+        run = Run(run_id, reader.plan_of)
+        projection = Projection(run)
+        total = 0
+        events = []
+        for event in stored:
+            total = codec.checksum(total, event)
+            events.append(codec.decode(event, run_id))
+        fold(run_id, events, reader, run)
+        projection.note(events)
+        batch = Batch(
+            tuple(stored), total, run.phase, run.plan_version, run.plan_digest, tuple(plans), projection.rows()
+        )
+        self._store.bring_in(run_id, batch, stored[0].at)
+
+    def prune(self, before: float, *, dry: bool = False) -> list[str]:
+        """Remove runs that are over, and whose last event was before that time of day. Returns their ids."""
+        old = [head.run_id for head in self._store.heads() if head.phase in FINAL and head.changed < before]
+        if old and not dry:
+            self._store.remove(old)
+        return old
+
+    def plans_of(self, stored: Sequence[StoredEvent]) -> list[StoredPlan]:
+        """The plans that these events speak of."""
+        return [self._store.plan(digest) for digest in _digests(stored)]
+
+    def _plans(self) -> StoredPlans:
+        return StoredPlans(self._store.plan)
+
+
+class MomentsOf:
+    """A run at any of its moments."""
+
+    def __init__(self, run_id: str, events: Sequence[Event], plans: PlanReader) -> None:
+        self._run_id = run_id
+        self._events = events
+        self._plans = plans
+
+    def __call__(self, seq: int) -> Run:
+        """The run after event number `seq`, folded anew: whoever asks may keep it."""
+        return fold(self._run_id, self._events[:seq], self._plans)
+
+
+def _digests(stored: Sequence[StoredEvent]) -> list[str]:
+    found = [json.loads(event.body)["digest"] for event in stored if event.type == "plan_adopted"]
+    return list(dict.fromkeys(found))
