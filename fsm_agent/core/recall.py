@@ -78,8 +78,9 @@ class Recall:
         self._index = self._run.compiled.graph.index
 
     def _task_started(self, event: ev.TaskStarted) -> None:
-        place = self._index[event.task]
-        self._run.context.open_view(place)
+        place, context = self._index[event.task], self._run.context
+        context.close_view(place)  # a jump may have ended the visit before, and no event says so
+        context.open_view(place)
         self.calls[place] = call_of(event, self._approved.pop(place, None))
 
     def _attempt_failed(self, event: ev.AttemptFailed) -> None:
