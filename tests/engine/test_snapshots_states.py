@@ -12,6 +12,8 @@ import pytest
 from fsm_agent import RunResult, StaticPlanner
 from fsm_agent.core import events as ev
 from fsm_agent.core.run import Run
+from fsm_agent.core.snapshots import can_dump
+from fsm_agent.plan.compiled import CompiledPlan
 from tests.engine.support import Basic, basic, drive, plan_of, resumed_after, until
 from tests.engine.test_scheduling_jumps import loop_with
 from tests.likeness import differences
@@ -50,7 +52,7 @@ def test_two_jumps_that_wait_for_the_same_task() -> None:
         {"id": "inner", **once, "dependencies": ["quick"], "on_failure": "quick"},
         {"id": "wait", "skill": "nap", "parameters": {"s": 3}, "dependencies": ["draft"]},
         {"id": "outer", **once, "dependencies": ["wait"], "on_failure": "draft"},
-        {"id": "tail", "dependencies": ["inner"], "on_failure": "draft"},
+        {"id": "tail", "dependencies": ["inner", "slow"], "on_failure": "draft"},
     )
     made = basic()
     made.run(plan)
@@ -222,23 +224,27 @@ def test_a_question_that_is_put_again_under_the_same_id() -> None:
     assert_sound(made, plan, lambda run: [each.seq for each in run.approvals.open.values()] == [asked[1].seq])
 
 
-def plan_approval(decision: ev.Verdict) -> tuple[list[ev.Event], Run]:
-    """The journal of a run whose plan a person decides about, and the run at its end."""
-    shape = basic().engine.check(plan_of({"id": "a"})).compiled
+def told(shape: CompiledPlan, *facts: ev.Event | ev.Trigger) -> tuple[list[ev.Event], Run]:
+    """A journal of these events and triggers, and the run at its end."""
     run, events = fresh(shape), []
-    facts: list[ev.Event | ev.Trigger] = [
+    for seq, fact in enumerate(facts, 1):
+        if isinstance(fact, str):
+            events.append(run.fire(fact, seq, float(seq)))
+        else:
+            events.append(msgspec.structs.replace(fact, seq=seq, at=float(seq), run_id="r"))
+            run.evolve(events[-1])
+    return events, run
+
+
+def plan_approval(decision: ev.Verdict) -> tuple[list[ev.Event], Run]:
+    """A run whose plan a person decides about."""
+    return told(
+        basic().engine.check(plan_of({"id": "a"})).compiled,
         ev.RunStarted(plan_approval=True), "start", ev.PlanAdopted(version=1, digest="d"),
         ev.ApprovalAsked(approval="p", kind="plan"), "planned",
         ev.ApprovalDecided(approval="p", decision=decision, by="Ada"), "resume",
         "planned" if decision == "approved" else "planning_failed",
-    ]  # fmt: skip
-    for seq, fact in enumerate(facts, 1):
-        if isinstance(fact, str):
-            events.append(run.fire(fact, seq, 1.0))
-        else:
-            events.append(msgspec.structs.replace(fact, seq=seq, at=1.0, run_id="r"))
-            run.evolve(events[-1])
-    return events, run
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("decision", ["approved", "rejected"])
@@ -247,6 +253,95 @@ def test_a_plan_that_a_person_decides_about(decision: ev.Verdict) -> None:
     assert run.phase == ("executing" if decision == "approved" else "failed")
     assert_taken_up_anywhere(run.compiled, events, lambda run: run.phase == "paused" and run.approvals.open)
     assert_taken_up_anywhere(run.compiled, events, lambda run: run._plan_approved or run.rejection)
+
+
+# Crashes ------------------------------------------------------------------------------------------------------------
+
+BEGUN: tuple[ev.Event | ev.Trigger, ...] = (
+    ev.RunStarted(), "start", ev.PlanAdopted(version=1, digest="d"), "planned",
+    ev.TaskStarted(task="a", visit=1, parameters={"p": 1}, seal="sa"), ev.TaskStarted(task="b", visit=1, seal="sb"),
+)  # fmt: skip
+FAILED = ev.TaskError("exception", "no luck", "OSError", 1)
+AFTER: dict[ev.Verdict, list[ev.Event | ev.Trigger]] = {
+    "rerun": [
+        ev.AttemptStarted(task="b", visit=1, attempt=2),
+        ev.ContextChanged(task="b", visit=1, changes={"k": 2}),
+        ev.TaskEvaluated(task="b", visit=1, status="SUCCEEDED", attempts=2),
+    ],
+    "done": [],
+    "skip": [],
+    "fail": [],
+}
+
+
+@pytest.mark.parametrize("decision", AFTER)
+def test_calls_that_a_crash_has_interrupted(decision: ev.Verdict) -> None:
+    asked = ev.ApprovalAsked(approval="q", kind="interrupted", task="b", visit=1)
+    result = {"by": "hand"} if decision == "done" else None
+    decided = ev.ApprovalDecided(approval="q", decision=decision, task="b", visit=1, result=result)
+    shape = basic().engine.check(plan_of({"id": "a"}, {"id": "b", "recovery": "skip"}, {"id": "c"})).compiled
+    events, run = told(
+        shape, *BEGUN,
+        ev.AttemptFailed(task="a", visit=1, attempt=1, error=FAILED, delay=5.0),
+        ev.AttemptStarted(task="a", visit=1, attempt=2),
+        ev.RunTakenUp(driver="d", why="recover"),
+        ev.TaskInterrupted(task="a", visit=1, attempt=2, then="again"),
+        ev.TaskInterrupted(task="b", visit=1, attempt=1, then="ask"),
+        asked,
+        ev.AttemptStarted(task="a", visit=1, attempt=3),
+        ev.ContextChanged(task="a", visit=1, changes={"k": 1}),
+        ev.TaskEvaluated(task="a", visit=1, status="SUCCEEDED", attempts=3, retried=2),
+        "settled", "evaluated", decided, *AFTER[decision], "settled",
+    )  # fmt: skip
+    assert_taken_up_anywhere(shape, events, lambda run: len(run.interrupted) == 2)
+    assert_taken_up_anywhere(shape, events, lambda run: run.seq and run.calls and not run.running)
+    assert (run.node("b").data, run.node("b").status) == (
+        result,
+        "SUCCEEDED" if decision in ("rerun", "done") else "SKIPPED",
+    )
+
+
+def test_a_fallback_whose_turn_it_was_and_an_approved_call_under_way() -> None:
+    asked = ev.ApprovalAsked(approval="q", kind="task", task="b", visit=1, parameters={"p": "agreed"}, digest="sb")
+    shape = basic().engine.check(plan_of({"id": "a"}, {"id": "b"})).compiled
+    events, run = told(
+        shape, *BEGUN[:-1], asked, ev.ApprovalDecided(approval="q", decision="approved", task="b", visit=1),
+        ev.TaskStarted(task="b", visit=1),
+        ev.AttemptFailed(task="a", visit=1, attempt=1, error=FAILED, then="fallback"),
+        ev.TaskInterrupted(task="a", visit=1, attempt=1, then="fallback"),
+    )  # fmt: skip
+    assert_taken_up_anywhere(shape, events, lambda run: run.seq > 4 and len(run.calls) == 2)
+    assert (run.calls[1].parameters, run.calls[0].fallback) == ({"p": "agreed"}, True)
+
+
+def test_a_visit_that_was_interrupted_and_that_a_jump_has_ended() -> None:
+    shape = (
+        basic()
+        .engine.check(
+            plan_of(
+                {"id": "a"},
+                {"id": "b", "dependencies": ["a"]},
+                {"id": "judge", "join": "any", "dependencies": ["a", "b"], "on_failure": "a"},
+                merge={"log": "append"},
+            )
+        )
+        .compiled
+    )
+    events, run = told(
+        shape, *BEGUN[:-1], ev.TaskEvaluated(task="a", visit=1, status="SUCCEEDED", attempts=1), "settled", "evaluated",
+        ev.TaskStarted(task="b", visit=1), ev.TaskStarted(task="judge", visit=1),
+        ev.RunTakenUp(driver="d", why="recover"), ev.TaskInterrupted(task="b", visit=1, attempt=1, then="ask"),
+        ev.ApprovalAsked(approval="q", kind="interrupted", task="b", visit=1),
+        ev.TaskInterrupted(task="judge", visit=1, attempt=1, then="again"),
+        ev.AttemptStarted(task="judge", visit=1, attempt=2),
+        ev.TaskEvaluated(task="judge", visit=1, status="FAILED", attempts=2, retried=1, error=FAILED),
+        "settled", "evaluated", ev.TaskStarted(task="a", visit=2),
+        ev.ContextChanged(task="a", visit=2, changes={"log": "a"}),
+        ev.TaskEvaluated(task="a", visit=2, status="SUCCEEDED", attempts=1), "settled", "evaluated",
+        ev.TaskStarted(task="b", visit=2), ev.ContextChanged(task="b", visit=2, changes={"log": "b"}),
+    )  # fmt: skip
+    assert_taken_up_anywhere(shape, events, lambda run: run.seq > 16 and run.context.owners() == [])
+    assert run.context.values["log"] == ["a", "b"]
 
 
 # Beginnings and ends ------------------------------------------------------------------------------------------------
@@ -341,6 +436,13 @@ def test_a_pause_that_was_asked_for() -> None:
 
     drive(main())
     assert_sound(made, plan, lambda run: run.pause_asked and run.running)
+
+
+def test_of_a_run_whose_plan_has_a_rollback_there_is_no_snapshot() -> None:
+    plan = plan_of({"id": "a"}, {"id": "b", "recovery": "rollback", "dependencies": ["a"]})
+    made = basic()
+    made.run(plan)
+    assert not can_dump(folded(made.engine.check(plan).compiled, made.events))
 
 
 def test_a_snapshot_of_a_run_that_was_taken_up_from_one_is_the_same_snapshot() -> None:
