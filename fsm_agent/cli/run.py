@@ -82,15 +82,14 @@ def run(  # noqa: PLR0913 - an option each
     if checked.problems:
         session.output.note(problems_text(checked.problems))
     if not no_store:
-        engine = session.engine(store=session.store())
+        engine = session.engine(engine.skills, store=session.store())
+    run_id = uuid.uuid4().hex if run_id is None else run_id
     options: RunOptions = {
-        "goal": goal, "inputs": inputs.given, "run_id": run_id or uuid.uuid4().hex, "grants": grants,
+        "goal": goal, "inputs": inputs.given, "run_id": run_id, "grants": grants,
         "deadline": deadline, "max_parallel": max_parallel, "labels": labels,
         "require_plan_approval": require_plan_approval,
     }  # fmt: skip
-    execution = Execution(
-        session, engine, checked.compiled, str(options["run_id"]), inputs.secrets, approved, approve_all
-    )
+    execution = Execution(session, engine, checked.compiled, run_id, inputs.secrets, approved, approve_all)
     plan_to_run = checked.plan
 
     def drive(approver: Approver | None) -> Awaitable[RunResult]:

@@ -64,11 +64,11 @@ class Session:
             return self.settings.skills
         return (str(DEFAULT_SKILLS),) if DEFAULT_SKILLS.is_dir() else ()
 
-    def engine(self, *, store: Store | None = None) -> PlannerEngine:
+    def engine(self, registry: SkillRegistry | None = None, *, store: Store | None = None) -> PlannerEngine:
         """An engine with these skills and workers, whose runs are kept in `store`. Raises as `registry`."""
         workers, default = self.settings.workers, self.settings.default_skill
         key = os.environ.get(KEY_VARIABLE, "").encode() or None
-        return PlannerEngine(self.registry(), workers=workers, default_skill=default, store=store, key=key)
+        return PlannerEngine(registry or self.registry(), workers=workers, default_skill=default, store=store, key=key)
 
     def store(self) -> Store:
         """The store of runs, made where there is none yet. Raises StoreError, UsageError."""

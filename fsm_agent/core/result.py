@@ -10,6 +10,7 @@ from fsm_agent.core.rollback import reports
 from fsm_agent.jsonable import copy_plain
 
 if TYPE_CHECKING:
+    from fsm_agent.core.events import ApprovalAsked
     from fsm_agent.core.run import Run
 
 _NOT_IN_JSON = ("not_run_finalizers", "rollbacks")
@@ -219,11 +220,18 @@ def _waiting(run: Run) -> list[dict[str, Any]]:
             "visit": asked.visit,
             "item": asked.item,
             "risk": asked.risk,
-            "parameters": _own(run, asked.parameters),
+            "parameters": _own(run, _asked_about(run, asked)),
             "expires_at": asked.expires_at,
         }
         for asked in run.approvals.open.values()
     ]
+
+
+def _asked_about(run: Run, asked: ApprovalAsked) -> dict[str, Any] | None:
+    """The parameters of a call that a person is asked about; the plan's own, where no record was needed of them."""
+    if asked.parameters is None and asked.kind == "interrupted" and asked.task is not None:
+        return run.task(run.compiled.graph.index[asked.task]).task.parameters
+    return asked.parameters
 
 
 def _approvals(run: Run) -> list[dict[str, Any]]:

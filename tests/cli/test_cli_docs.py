@@ -14,7 +14,8 @@ import typer
 from fsm_agent.cli.program import COMMANDS, Commands, app
 from fsm_agent.cli.settings import from_environment, from_pyproject
 
-PAGE = Path(__file__).parents[2].joinpath("docs", "cli.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = "".join(DOCS.joinpath(name).read_text(encoding="utf-8") for name in ("cli.md", "runs.md"))
 
 
 def options(command: Any) -> Iterator[str]:

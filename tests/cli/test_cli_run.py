@@ -116,8 +116,8 @@ def test_a_set_without_a_value_is_refused_without_showing_it(call: Call, project
 # Approval -------------------------------------------------------------------------------------------------------------
 
 
-def test_without_anyone_to_ask_a_run_pauses_and_is_said_to_be_not_resumable(call: Call, project: Project) -> None:
-    ended = call("run", project.plan("plan.yaml", MAIL))
+def test_a_run_that_is_kept_nowhere_pauses_and_is_said_to_be_not_resumable(call: Call, project: Project) -> None:
+    ended = call("run", project.plan("plan.yaml", MAIL), "--no-store")
     assert ended.code == 3
     assert "paused, and not resumable" in ended.err
     assert "--approve mail" in ended.err
@@ -126,7 +126,7 @@ def test_without_anyone_to_ask_a_run_pauses_and_is_said_to_be_not_resumable(call
 
 def test_what_a_paused_run_waits_for_is_in_its_document(call: Call, project: Project) -> None:
     document = call("run", project.plan("plan.yaml", MAIL), "--json").document
-    assert (document["phase"], document["outcome"], document["resumable"]) == ("paused", "paused", False)
+    assert (document["phase"], document["outcome"], document["resumable"]) == ("paused", "paused", True)
     [waiting] = document["waiting"]
     assert list(waiting) == ["approval", "kind", "task", "visit", "item", "risk", "parameters", "expires_at"]
     assert (waiting["kind"], waiting["task"], waiting["parameters"]) == ("task", "mail", {"to": "Ada"})
@@ -144,7 +144,7 @@ def test_a_consent_beforehand_is_for_the_first_visit_alone(call: Call, project: 
     again = {"id": "again", "verification": "True", "on_success": "mail", "on_failure": "end", "dependencies": ["mail"]}
     mail = {"id": "mail", "skill": "send", "parameters": {"to": "x"}}
     plan = {"tasks": [mail, again, {"id": "end", "skill": "greet"}]}
-    ended = call("run", project.plan("plan.yaml", plan), "--approve", "mail", "--json")
+    ended = call("run", project.plan("plan.yaml", plan), "--approve", "mail", "--json", "--no-store")
     assert ended.code == 3
     assert [(waiting["task"], waiting["visit"]) for waiting in ended.document["waiting"]] == [("mail", 2)]
     assert "--approve-all" in ended.err
@@ -153,7 +153,7 @@ def test_a_consent_beforehand_is_for_the_first_visit_alone(call: Call, project: 
 
 def test_a_pause_names_the_clean_up_that_was_not_run(call: Call, project: Project) -> None:
     close = {"id": "close", "skill": "greet", "dependencies": ["mail"], "join": "all_done"}
-    ended = call("run", project.plan("plan.yaml", {"tasks": [*MAIL["tasks"], close]}))
+    ended = call("run", project.plan("plan.yaml", {"tasks": [*MAIL["tasks"], close]}), "--no-store")
     assert ended.code == 3
     assert "clean-up was not run: close;" in ended.err
 
@@ -246,7 +246,7 @@ def test_a_secret_number_is_masked_in_data_and_nowhere_else(
     monkeypatch.setenv("FSM_AGENT_SECRET_PIN", pin)
     tasks = [
         {"id": "say", "skill": "echo", "parameters": {"value": "${inputs.pin}"}},
-        {"id": "bad", "skill": "fail", "max_retries": 0},
+        {"id": "bad", "skill": "fail", "max_retries": 0, "dependencies": ["say"]},
         {"id": "mail", "skill": "send", "parameters": {"to": pin}},
     ]
     plan = {"inputs": {"pin": {"type": "integer", "secret": True}}, "tasks": tasks}
@@ -260,7 +260,7 @@ def test_a_secret_number_is_masked_in_data_and_nowhere_else(
     assert all(
         type(line[key]) is int for line in lines for key in ("seq", "visit", "attempt", "attempts") if key in line
     )
-    assert f"run       {pin}" in call("run", file, "--run-id", pin).out
+    assert f"run       {pin}" in call("run", file, "--run-id", pin, "--no-store").out
 
 
 def test_a_limit_that_equals_a_secret_number_is_told(

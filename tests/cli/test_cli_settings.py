@@ -65,20 +65,22 @@ def test_the_settings_of_the_environment_are_read() -> None:
             "FSM_AGENT_LOG_LEVEL": "INFO",
             "FSM_AGENT_LOG_FORMAT": "json",
             "FSM_AGENT_DEBUG": "1",
+            "FSM_AGENT_STORE": "r.db",
             "FSM_AGENT_SKILLS": "",
             "FSM_AGENT_SECRET_X": "y",
         }
     )
-    assert settings == Settings(None, "llm", {"a": "b", "c": "d"}, "p", "info", "json", True)
+    assert settings == Settings(None, "llm", {"a": "b", "c": "d"}, "p", "info", "json", True, "r.db")
 
 
 def test_the_settings_of_pyproject_are_read(tmp_path: Path) -> None:
     file = tmp_path / "pyproject.toml"
     file.write_text(
         '[tool.fsm-agent]\nskills = "s"\ndefault_skill = "llm"\nplans = "p"\n'
-        'log-level = "debug"\nlog-format = "console"\ndebug = false\n[tool.fsm-agent.workers]\na = "b"\n'
+        'log-level = "debug"\nlog-format = "console"\ndebug = false\nstore = "r.db"\n'
+        '[tool.fsm-agent.workers]\na = "b"\n'
     )
-    assert from_pyproject(file) == Settings(("s",), "llm", {"a": "b"}, "p", "debug", "console", False)
+    assert from_pyproject(file) == Settings(("s",), "llm", {"a": "b"}, "p", "debug", "console", False, "r.db")
 
 
 @pytest.mark.parametrize("text", ["", "[tool.other]\nx = 1\n", "[project]\nname = 'x'\n"])
@@ -129,7 +131,7 @@ def test_the_version_is_told_before_and_after_a_command(call: Call, arguments: t
     "arguments",
     [
         ("nonsense",), ("run", "--nope"), ("validate",), ("skills",), ("skills", "call", "x"), ("eval",), ("diagram",),
-        ("run", "p", "q"), ("run", "--max-parallel", "many"), ("run", "--goal"), ("runs", "list"), ("run", "--step"),
+        ("run", "p", "q"), ("run", "--max-parallel", "many"), ("run", "--goal"), ("runs", "lists"), ("run", "--step"),
         ("skills", "list", "--worker", "a"), ("skills", "list", "--log-level", "loud"),
     ],
 )  # fmt: skip

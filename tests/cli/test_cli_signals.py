@@ -75,9 +75,9 @@ def test_the_first_ctrl_c_lets_what_runs_finish_and_begins_nothing_new(project: 
     running.press()
     done = running.end()
     assert done.code == 130
-    assert (done.document["phase"], done.document["resumable"]) == ("paused", False)
+    assert (done.document["phase"], done.document["resumable"]) == ("paused", True)
     assert "waiting for second to finish" in done.err
-    assert "not resumable" in done.err
+    assert "fsm-agent resume" in done.err
     assert running.exists("finished")()
     assert not running.exists("too far")()
 

@@ -154,7 +154,7 @@ def test_ctrl_c_at_a_question_pauses(at_terminal: Any) -> None:
     code, rest = terminal.end()
     assert code == 130
     assert "pausing" in rest
-    assert "paused, and not resumable" in rest
+    assert "fsm-agent resume" in rest
     assert "Traceback" not in rest
 
 

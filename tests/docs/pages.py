@@ -7,7 +7,8 @@ A block may have a note: an HTML comment on the line right above it. These are a
     <!-- invalid: R R -->     the block is a plan with exactly these problems
     <!-- not run: why -->     the block cannot be run by a test
 
-A block that begins with a comment such as `# plans/trip.yaml` is also a file of that name, for all blocks of its page.
+A block of the language `shell` is run by a real shell. A block that begins with a comment such as `# plans/trip.yaml`
+is also a file of that name, for all blocks of its page.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class Block:
     text: str
     notes: dict[str, str]
     output: str | None = None
-    """For Python: the `text` block that follows it, with nothing in between."""
+    """For Python and the shell: the `text` block that follows it, with nothing in between."""
 
     @property
     def place(self) -> str:
@@ -80,7 +81,7 @@ def blocks_of(path: Path) -> list[Block]:
         text = "\n".join(lines[number + 1 : end])
         block = Block(name, number + 1, lines[number][3:].strip(), text, notes)
         between = "".join(lines[ends[-1] + 1 : number]) if ends else "none"
-        if found and block.language == "text" and found[-1].language == "python" and not between:
+        if found and block.language == "text" and found[-1].language in ("python", "shell") and not between:
             last = found.pop()
             ends.pop()
             block = Block(last.page, last.line, last.language, last.text, last.notes, text)

@@ -9,6 +9,7 @@ import os
 import re
 import shlex
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tomllib
@@ -137,6 +138,24 @@ def run_bash(block: Block) -> None:
             assert code == 0, printed
 
 
+def run_shell(block: Block) -> None:
+    """A script for a real shell, with real processes and real signals."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    environment = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)}
+    script = ["bash", "-c", block.text]
+    done = subprocess.run(script, check=True, capture_output=True, text=True, env=environment, timeout=90)
+    assert_same(block.output or "", done.stdout)
+
+
+def run_sql(block: Block) -> None:
+    """Questions to a store with a run in it."""
+    assert run_command("fsm-agent run plans/umbrella.yaml --run-id r")[0] in (0, 3)
+    con = sqlite3.connect(".fsm-agent/runs.db")
+    for statement in filter(str.strip, block.text.split(";")):
+        con.execute(statement).fetchall()
+    con.close()
+
+
 def run_command(line: str) -> tuple[int, str]:
     """The exit code of a command, and all that it prints."""
     program, *arguments = shlex.split(line, comments=True)
@@ -179,6 +198,8 @@ KINDS: Mapping[str, Callable[[Block], None]] = {
     "python": run_python,
     "console": run_console,
     "bash": run_bash,
+    "shell": run_shell,
+    "sql": run_sql,
     "mermaid": compare_picture,
     **dict.fromkeys(_READERS, read_data),
 }
