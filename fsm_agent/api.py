@@ -395,9 +395,7 @@ class PlannerEngine:
         try:
             return await handle.drive()
         except (StoreBusy, StoreUnavailable) as trouble:
-            if handle.lease is None or self._keeper is None:
-                raise
-            return waiting_for(await self._keeper.shown(handle.run_id), "store", trouble)
+            return await handle.at_rest(trouble)
         finally:
             self._runs.let_go(handle)
 

@@ -20,6 +20,8 @@ class Call(msgspec.Struct, gc=False):
     attempts: int = 1
     """Attempts begun so far."""
     retried: int = 0
+    interruptions: int = 0
+    """How often the process died while a call of this visit was under way."""
     calling: bool = True
     """Whether a call was under way, as far as the journal knows: else it waits to try again, or for a person."""
     fallback: bool = False
@@ -48,6 +50,7 @@ class Call(msgspec.Struct, gc=False):
     def interrupted(self, event: TaskInterrupted) -> None:
         """The process that made the call is gone."""
         self.calling = False
+        self.interruptions += 1
         self.due = event.at
         if event.then == "fallback":
             self.fallback = True

@@ -76,10 +76,8 @@ def _may_be_called_again(registry: SkillRegistry, task: CompiledTask, call: Call
         spec = registry.get(task.skill or "").spec
     except SkillError:
         return False
-    return (
-        after_interruption(effective_policy(SkillPolicy(), spec.policy, idempotent=spec.idempotent), call.attempts)
-        == "again"
-    )
+    policy = effective_policy(SkillPolicy(), spec.policy, idempotent=spec.idempotent)
+    return after_interruption(policy, call.attempts, call.interruptions) in ("again", "repeat")
 
 
 def _compensation(run: Run, place: int) -> CompiledTask:

@@ -186,7 +186,7 @@ class Driver:
 
     async def _news(self) -> None:
         """Until something happens, or the reactor has nothing more to do."""
-        if self._inbox and not self._reacting:
+        if self._inbox and not (self._reacting or self._is_writing):
             return
         if self._fault is None:
             self._waiter = asyncio.get_running_loop().create_future()

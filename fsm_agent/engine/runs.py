@@ -12,8 +12,16 @@ from fsm_agent.core.result import RunResult, result_of
 from fsm_agent.core.run import Run
 from fsm_agent.engine.asking import answer
 from fsm_agent.engine.driver import Driver, TakenUpFor
-from fsm_agent.engine.keeping import Keeper
-from fsm_agent.errors import RunExists, RunNotActive, UnknownRun, UsageError
+from fsm_agent.engine.keeping import Keeper, waiting_for
+from fsm_agent.errors import (
+    RunExists,
+    RunNotActive,
+    StoreBusy,
+    StoreError,
+    StoreUnavailable,
+    UnknownRun,
+    UsageError,
+)
 from fsm_agent.journal.memory import MemoryJournal
 from fsm_agent.journal.records import Lease, Request
 from fsm_agent.journal.writer import StoredJournal
@@ -93,6 +101,12 @@ class Handle:
         if request.number not in self.answered and not self.run.final:
             self.answered.add(request.number)
             answer(self.driver, request, is_stale=is_stale)
+
+    async def at_rest(self, trouble: StoreError) -> RunResult:
+        """The run as its journal has it, which cannot be written to. Raises the trouble where there is no journal."""
+        if self.lease is None or self.keeper is None:
+            raise trouble
+        return waiting_for(await self.keeper.shown(self.run_id), "store", trouble)
 
     def lost(self, error: Exception) -> None:
         """The run is another process's by now."""
@@ -224,6 +238,9 @@ class RunStream:
                 while fresh:
                     yield fresh.pop(0)
                 more = more and await handle.driver.step()
+        except (StoreBusy, StoreUnavailable) as trouble:
+            await handle.leave()
+            self.result = await handle.at_rest(trouble)
         except BaseException:
             await handle.leave()
             raise
@@ -232,5 +249,5 @@ class RunStream:
             self._end()
 
     def _end(self) -> None:
-        self.result = self.handle.result()
+        self.result = self.result or self.handle.result()
         self.runs.let_go(self.handle)

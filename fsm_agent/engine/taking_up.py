@@ -18,7 +18,7 @@ from fsm_agent.engine.visits import Visit
 from fsm_agent.plan.policy import after_interruption
 from fsm_agent.skills.skill import Skill
 
-Then = Literal["again", "fallback", "ask"]
+Then = Literal["again", "repeat", "fallback", "ask"]
 
 
 class TakerUp(Protocol):
@@ -71,11 +71,14 @@ def _interrupt(driver: TakerUp, place: int, call: Call) -> None:
         driver.record(_failed(run, place, call))
         return
     task = run.compiled.graph.ids[place]
-    driver.record(TaskInterrupted(task=task, visit=call.visit, attempt=call.attempts, then=then))
+    is_again = then in ("again", "repeat")
+    driver.record(
+        TaskInterrupted(task=task, visit=call.visit, attempt=call.attempts, then="again" if then == "repeat" else then)
+    )
     if ready is None or then == "ask":
         return
-    if then == "again":
-        driver.record(again(run, place))
+    if is_again:
+        driver.record(again(run, place, same=then == "repeat"))
         driver.visit(ready).go_on()
     else:
         driver.visit(ready).wait(0.0)
@@ -83,7 +86,8 @@ def _interrupt(driver: TakerUp, place: int, call: Call) -> None:
 
 def _what_follows(driver: TakerUp, place: int, call: Call, ready: Ready) -> Then:
     if not call.fallback:
-        return after_interruption(driver.policies.of(driver.run.task(place), ready.skill), call.attempts)
+        policy = driver.policies.of(driver.run.task(place), ready.skill)
+        return after_interruption(policy, call.attempts, call.interruptions)
     stand_in = _fallback_skill(driver, place, ready)
     return "again" if stand_in is not None and stand_in.spec.idempotent else "ask"
 

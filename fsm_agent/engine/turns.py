@@ -228,10 +228,10 @@ class TurnTaker:
         return TaskStarted(task=task.task.id, visit=ready.visit, parameters=parameters, seal=seal)
 
 
-def again(run: Run, place: int) -> AttemptStarted:
-    """One more call of a visit that is under way. A fallback is no attempt of its own."""
+def again(run: Run, place: int, *, same: bool = False) -> AttemptStarted:
+    """One more call of a visit that is under way: its next attempt, or the `same` once more. A fallback is none."""
     call = run.calls[place]
-    attempt = call.attempts if call.fallback else call.attempts + 1
+    attempt = call.attempts if same or call.fallback else call.attempts + 1
     return AttemptStarted(task=run.compiled.graph.ids[place], visit=call.visit, attempt=attempt, fallback=call.fallback)
 
 

@@ -151,16 +151,22 @@ def may_fall_back(policy: Policy, failure: Failure) -> bool:
     return failure.kind in FALLBACK_KINDS
 
 
-def after_interruption(policy: Policy, attempts: int) -> Literal["again", "fallback", "ask"]:
-    """What follows when the process died during a call, `attempts` calls of the visit having been begun.
+def after_interruption(
+    policy: Policy, attempts: int, interruptions: int
+) -> Literal["again", "repeat", "fallback", "ask"]:
+    """What follows when the process died during a call of a visit that has begun so many attempts, and was interrupted
+    so often before.
 
-    What is not idempotent may have taken effect: a person must look. The interrupted attempt counts, so that no visit
-    has more than `max_retries` + 1 of them, unless a person says so.
+    What is not idempotent may have taken effect: a person must look. Else the interrupted attempt counts, and the next
+    one is made. If it was the last one, it is itself made once more, so that a crash does not change how a run ends;
+    but a call that takes its process along again and again is not made for ever.
     """
     if not policy.idempotent:
         return "ask"
     if attempts <= policy.max_retries:
         return "again"
+    if not interruptions:
+        return "repeat"
     return "fallback" if policy.fallback is not None else "ask"
 
 
