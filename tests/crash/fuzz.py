@@ -122,7 +122,13 @@ async def _live(world: Fuzzed, store: Any, plan: dict[str, Any], *, steps: bool)
             asked = [each for each in shown.waiting if each["kind"] == "interrupted"]
             if shown.phase in FINAL or (shown.waiting and not asked):
                 return shown
-        return await engine.resume("r")
+            return await engine.resume("r")
+        try:
+            recovery = await engine.recover()
+        except BaseExceptionGroup as group:
+            raise (group.exceptions[0]) from None
+        assert not recovery.failed, recovery.failed
+        return recovery.results[0]
     if steps:
         return await run_step_by_step(engine, plan, max_parallel=1)
     return await engine.run(plan, run_id="r", max_parallel=1)
