@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from time import perf_counter
 
 from .contestants import FLOOR, OURS, Field
+from .durable import durable
 from .imports import import_samples
 from .results import Row, Table, Target
 from .timing import Timed, interleaved, peak_memory, prepare, ratio
@@ -163,6 +164,11 @@ def _validation_seconds(engine: Engine, rounds: int) -> list[float]:
     return seconds
 
 
+async def kept(field: Field, effort: Effort) -> list[Table]:
+    """What a store costs."""
+    return await durable(field, effort.short, effort.long)
+
+
 CASES: dict[str, Case] = {
     "chain": chain_short,
     "chain-10k": chain_long,
@@ -172,4 +178,5 @@ CASES: dict[str, Case] = {
     "growth": growth,
     "import": imports,
     "validate": validate,
+    "durable": kept,
 }

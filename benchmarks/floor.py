@@ -12,7 +12,7 @@ import inspect
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from asteval import Interpreter
 from transitions import Machine
@@ -50,6 +50,14 @@ class Plan:
     context: dict[str, Any]
 
 
+class Events(Protocol):
+    """What takes a run's events."""
+
+    def append(self, event: dict[str, Any], /) -> None:
+        """One more."""
+        ...
+
+
 Outcome = tuple[Task, str, Any, dict[str, Any] | None]
 
 
@@ -76,7 +84,7 @@ class Run:
     settled: Callable[[], bool]
     evaluated: Callable[[], bool]
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, events: Events) -> None:
         self.tasks = plan.tasks
         self.waits = plan.waits.copy()
         self.ways = plan.ways.copy()
@@ -86,7 +94,7 @@ class Run:
         self.left = len(plan.tasks)
         self.ready = deque(i for i, waits in enumerate(plan.waits) if not waits and self.active[i])
         self.context = plan.context.copy()
-        self.events: list[dict[str, Any]] = []
+        self.events = events
         self.failure: str | None = None
         self.last: str | None = None
         self.flying: set[asyncio.Task[Outcome]] = set()
@@ -208,9 +216,9 @@ def die(run: Run, place: int) -> None:
         settle(run, run.tasks[place], NOT_TAKEN)
 
 
-async def execute(plan: Plan, machine: Machine) -> tuple[str, dict[str, Any], list[dict[str, Any]]]:
+async def execute(plan: Plan, machine: Machine, events: Events) -> tuple[str, dict[str, Any], Events]:
     """One whole run: its last phase, its context and its events."""
-    run = Run(plan)
+    run = Run(plan, events)
     machine.add_model(run, initial="executing")
     try:
         await drive(run)
@@ -256,12 +264,16 @@ class Stack:
 
     name = "stack"
 
+    def events(self) -> Events:
+        """Where the events of one run go."""
+        return []
+
     def prepare(self, workload: Workload, tally: Tally) -> Once:
         plan = load(workload.plan, skills(tally))
         machine = build_machine()
 
         async def once() -> object:
-            phase, context, events = await execute(plan, machine)
+            phase, context, events = await execute(plan, machine, self.events())
             if phase != "completed":
                 raise RuntimeError(f"the floor ended {phase}")
             return phase, context, events

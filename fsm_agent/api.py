@@ -100,6 +100,9 @@ class PlannerEngine:
         self._services = Services(self.skills, clock, random or system_random(), executor=executor)
         self._resolver = secrets
         self._key = self._keeper.key if self._keeper is not None else DigestKey(key)
+        self._words = Catalog(workers=self._workers, default_skill=default_skill)
+        """What the engine adds to a plan's words, without the skills."""
+        self._stored: StoredPlans | None = None
         self._runs = Runs()
         self._checked: dict[int, tuple[Plan, object, Prepared]] = {}
 
@@ -312,11 +315,6 @@ class PlannerEngine:
             raise UsageError("no plan was given, and the engine has no planner", hint="give a plan, or planner=…")
         return None
 
-    @property
-    def _words(self) -> Catalog:
-        """What the engine adds to a plan's words, without the skills."""
-        return Catalog(workers=self._workers, default_skill=self._default_skill)
-
     # Runs of the store ----------------------------------------------------------------------------------------------
 
     def _kept(self) -> Keeper:
@@ -382,7 +380,12 @@ class PlannerEngine:
 
     def _stored_plans(self, *, lenient: bool) -> StoredPlans:
         """The plans of the store, with the skills of this engine; lenient, those that have them not, too."""
-        return StoredPlans(self._kept().store.plan, self.skills.specs(), lenient=lenient)
+        specs = self.skills.specs()
+        if lenient:
+            return StoredPlans(self._kept().store.plan, specs, lenient=True)
+        if self._stored is None or self._stored.skills is not specs:
+            self._stored = StoredPlans(self._kept().store.plan, specs)
+        return self._stored
 
     def _going(self, run_id: str) -> Handle:
         """A run in hand that is not over yet."""

@@ -120,7 +120,7 @@ class Driver:
         """The time of day in the present reaction: what happens in one has one time."""
         self._fault: BaseException | None = None
         self._ledger = Ledger(self, journal, services.executor) if isinstance(journal, StoredJournal) else None
-        self._steps: list[Callable[[], None]] = []
+        self._steps: tuple[Callable[[], None], ...] = ()
         """What is to be done once all that is recorded is durable."""
 
     # Driving --------------------------------------------------------------------------------------------------------
@@ -305,7 +305,7 @@ class Driver:
         if self._ledger is None:
             step()
             return
-        self._steps.append(step)
+        self._steps = (*self._steps, step)
         self.wake()
 
     def committed(self, events: Sequence[ev.Event]) -> None:
@@ -316,7 +316,7 @@ class Driver:
         self._do_steps()
 
     def _do_steps(self) -> None:
-        steps, self._steps = self._steps, []
+        steps, self._steps = self._steps, ()
         for step in steps:
             step()
 
@@ -499,7 +499,7 @@ class Driver:
         """Nothing of this run goes on: what is under way is told to stop, and its outcome is not waited for."""
         self._reacting = False
         self._close_all()
-        self._steps.clear()
+        self._steps = ()
         if self._ledger is not None:
             self._ledger.close()
         for visit in list(self._visits.values()):

@@ -32,6 +32,10 @@ class Prepared:
         return Prepared(compiled, digest_of_plan(compiled.plan.to_json()))
 
 
+_NO_WORKERS: dict[str, str] = {}
+"""Most engines name none: their events share this. Nobody changes what an event holds."""
+
+
 @dataclass(slots=True)
 class Planning:
     """The planning of one run."""
@@ -53,6 +57,8 @@ class Planning:
 
     def plan_of(self, adopted: PlanAdopted) -> CompiledPlan:
         """The compiled plan that an event speaks of."""
+        if self.prepared is not None and self.prepared.digest == adopted.digest:
+            return self.prepared.compiled
         known = self.library.get(adopted.digest)
         if known is None and self.stored is not None:
             return self.stored.plan_of(adopted)
@@ -92,7 +98,8 @@ class Planning:
         if problems:
             raise InvalidPlan(problems)
         secrets = {name: value for name, value in values.items() if plan.inputs[name].secret}
-        self.library[prepared.digest] = prepared.compiled
+        if prepared is not self.prepared:
+            self.library[prepared.digest] = prepared.compiled
         host.run.secrets = secrets
         host.secrets.keep(secrets)
         host.cancel_grace = plan.limits.cancel_grace
@@ -104,7 +111,7 @@ class Planning:
                 secrets=tuple(secrets),
                 author=author,
                 reason=reason,
-                workers=dict(self.catalog.workers),
+                workers=dict(self.catalog.workers) if self.catalog.workers else _NO_WORKERS,
                 default_skill=self.catalog.default_skill,
                 guarded=prepared.compiled.guarded_finalizers,
                 mark=token_hex(8) if secrets else "",

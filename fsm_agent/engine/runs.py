@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from fsm_agent.clock import Clock
@@ -38,7 +38,7 @@ class Handle:
     elapsed: float = 0.0
     keeper: Keeper | None = None
     """The store's door, where the run has a store."""
-    answered: set[int] = field(default_factory=set)
+    answered: frozenset[int] = frozenset()
     """Requests from the store that were taken up."""
 
     def result(self) -> RunResult:
@@ -99,7 +99,7 @@ class Handle:
     def answer(self, request: Request, *, is_stale: bool = False) -> None:
         """Do what somebody asked for through the store, once."""
         if request.number not in self.answered and not self.run.final:
-            self.answered.add(request.number)
+            self.answered |= {request.number}
             answer(self.driver, request, is_stale=is_stale)
 
     async def at_rest(self, trouble: StoreError) -> RunResult:

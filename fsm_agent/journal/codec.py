@@ -34,6 +34,7 @@ _NO_PLACE: Final[dict[str, Any]] = {
     field.name: field.default for field in msgspec.structs.fields(Event)
 }  # the very objects: by them the encoder knows a default
 
+_TAGS: Final = {kind: str(kind.__struct_config__.tag) for kind in get_args(AnyEvent)}
 _PREFIXES: Final = {kind: len(f'{{"type":"{kind.__struct_config__.tag}"') for kind in get_args(AnyEvent)}
 _DECODERS: Final = {str(kind.__struct_config__.tag): msgspec.json.Decoder(kind) for kind in get_args(AnyEvent)}
 _change_decoder: Final = msgspec.json.Decoder(_Change)
@@ -45,7 +46,7 @@ def encode(event: Event) -> StoredEvent:
     """An event as it is kept."""
     kind = type(event)
     body = _change_text(event) if type(event) is PhaseChanged else _body(event, _PREFIXES[kind])
-    return StoredEvent(event.seq, float(event.at), event.type, body)
+    return StoredEvent(event.seq, float(event.at), _TAGS[kind], body)
 
 
 def decode(stored: StoredEvent, run_id: str) -> Event:

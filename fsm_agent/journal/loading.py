@@ -27,6 +27,8 @@ from fsm_agent.plan.compiled import CompiledPlan
 from fsm_agent.plan.loader import check_plan
 
 DIGEST_LENGTH = 32
+MOST_PLANS = 64
+"""So many compiled plans are kept at hand."""
 
 _ADOPTED = "plan_adopted"
 _log = logging.getLogger("fsm_agent.journal")
@@ -52,7 +54,7 @@ class StoredPlans:
         lenient: bool = False,
     ) -> None:
         self._read = read
-        self._skills = skills
+        self.skills = skills
         self._lenient = lenient
         self._known: dict[bytes, CompiledPlan] = {}
 
@@ -61,7 +63,10 @@ class StoredPlans:
         key = encode([adopted.digest, adopted.workers, adopted.default_skill, adopted.guarded])
         compiled = self._known.get(key)
         if compiled is None:
-            compiled = self._known[key] = self._compile(adopted)
+            compiled = self._compile(adopted)
+            while len(self._known) >= MOST_PLANS:
+                del self._known[next(iter(self._known))]
+            self._known[key] = compiled
         return compiled
 
     def _compile(self, adopted: PlanAdopted) -> CompiledPlan:
@@ -73,8 +78,8 @@ class StoredPlans:
         if not isinstance(plan, dict) or digest_of_plan(plan) != adopted.digest:
             raise JournalBroken(adopted.run_id, "its plan was changed in the store", seq=adopted.seq)
         catalog = Catalog({}, adopted.workers, adopted.default_skill, any_skill=True)
-        if self._skills is not None:
-            catalog = replace(catalog, skills=self._skills, any_skill=False)
+        if self.skills is not None:
+            catalog = replace(catalog, skills=self.skills, any_skill=False)
         checked = check_plan(plan, catalog)
         if checked.compiled is None and self._lenient:
             checked = check_plan(plan, replace(catalog, any_skill=True))
