@@ -6,8 +6,8 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from time import perf_counter
 
+from . import durable
 from .contestants import FLOOR, OURS, Field
-from .durable import durable
 from .imports import import_samples
 from .results import Row, Table, Target
 from .timing import Timed, interleaved, peak_memory, prepare, ratio
@@ -164,9 +164,24 @@ def _validation_seconds(engine: Engine, rounds: int) -> list[float]:
     return seconds
 
 
-async def kept(field: Field, effort: Effort) -> list[Table]:
-    """What a store costs."""
-    return await durable(field, effort.short, effort.long)
+async def durable_chain(field: Field, effort: Effort) -> list[Table]:
+    return await durable.chain_case(field, effort.short)
+
+
+async def durable_growth(field: Field, effort: Effort) -> list[Table]:
+    return await durable.growth_case(field, effort.long)
+
+
+async def durable_bytes(field: Field, effort: Effort) -> list[Table]:
+    return await durable.bytes_case(field)
+
+
+async def durable_resume(field: Field, effort: Effort) -> list[Table]:
+    return await durable.resume_case(field, effort.processes)
+
+
+async def durable_open(field: Field, effort: Effort) -> list[Table]:
+    return await durable.open_case(field, effort.long)
 
 
 CASES: dict[str, Case] = {
@@ -178,5 +193,9 @@ CASES: dict[str, Case] = {
     "growth": growth,
     "import": imports,
     "validate": validate,
-    "durable": kept,
+    "durable-chain": durable_chain,
+    "durable-growth": durable_growth,
+    "durable-bytes": durable_bytes,
+    "durable-resume": durable_resume,
+    "durable-open": durable_open,
 }

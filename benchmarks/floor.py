@@ -50,15 +50,13 @@ class Plan:
     context: dict[str, Any]
 
 
-class Events(Protocol):
-    """What takes a run's events."""
-
-    def append(self, event: dict[str, Any], /) -> None:
-        """One more."""
-        ...
-
-
 Outcome = tuple[Task, str, Any, dict[str, Any] | None]
+
+
+class Events(Protocol):
+    """Where events go: a list, or a table."""
+
+    def append(self, event: dict[str, Any], /) -> None: ...
 
 
 class Buffer:
@@ -216,15 +214,15 @@ def die(run: Run, place: int) -> None:
         settle(run, run.tasks[place], NOT_TAKEN)
 
 
-async def execute(plan: Plan, machine: Machine, events: Events) -> tuple[str, dict[str, Any], Events]:
-    """One whole run: its last phase, its context and its events."""
+async def execute(plan: Plan, machine: Machine, events: Events) -> tuple[str, dict[str, Any]]:
+    """One whole run: its last phase and its context."""
     run = Run(plan, events)
     machine.add_model(run, initial="executing")
     try:
         await drive(run)
     finally:
         machine.remove_model(run)
-    return run.state, run.context, run.events
+    return run.state, run.context
 
 
 def load(document: dict[str, Any], functions: dict[str, Skill]) -> Plan:
@@ -264,16 +262,13 @@ class Stack:
 
     name = "stack"
 
-    def events(self) -> Events:
-        """Where the events of one run go."""
-        return []
-
     def prepare(self, workload: Workload, tally: Tally) -> Once:
         plan = load(workload.plan, skills(tally))
         machine = build_machine()
 
         async def once() -> object:
-            phase, context, events = await execute(plan, machine, self.events())
+            events: list[dict[str, Any]] = []
+            phase, context = await execute(plan, machine, events)
             if phase != "completed":
                 raise RuntimeError(f"the floor ended {phase}")
             return phase, context, events

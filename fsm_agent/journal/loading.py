@@ -24,7 +24,7 @@ from fsm_agent.journal.store import Store
 from fsm_agent.jsonable import encode
 from fsm_agent.plan.catalog import Catalog, SkillSpec
 from fsm_agent.plan.compiled import CompiledPlan
-from fsm_agent.plan.loader import check_plan
+from fsm_agent.plan.loader import recheck_plan
 
 DIGEST_LENGTH = 32
 MOST_PLANS = 64
@@ -80,9 +80,9 @@ class StoredPlans:
         catalog = Catalog({}, adopted.workers, adopted.default_skill, any_skill=True)
         if self.skills is not None:
             catalog = replace(catalog, skills=self.skills, any_skill=False)
-        checked = check_plan(plan, catalog)
+        checked = recheck_plan(plan, catalog)
         if checked.compiled is None and self._lenient:
-            checked = check_plan(plan, replace(catalog, any_skill=True))
+            checked = recheck_plan(plan, replace(catalog, any_skill=True))
         if checked.compiled is None:
             raise InvalidPlan(checked.problems)
         return checked.compiled.with_guarded(adopted.guarded)

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from fsm_agent.errors import InvalidPlan, Problem
 from fsm_agent.plan.catalog import ANY_SKILL, Catalog
 from fsm_agent.plan.compiled import CompiledPlan, compile_plan
@@ -21,11 +23,11 @@ from fsm_agent.plan.draft import Draft, draft_of_data, draft_of_plan, draft_of_t
 from fsm_agent.plan.graph import Graph
 from fsm_agent.plan.inputs import check_inputs
 from fsm_agent.plan.model import Plan
-from fsm_agent.plan.rules.every import examine
+from fsm_agent.plan.rules.every import RULES_OF_SKILLS, examine
 from fsm_agent.plan.rules.subject import Subject
 from fsm_agent.plan.source import kind_of_file, read_file
 
-__all__ = ["Checked", "Draft", "PlanSource", "check_inputs", "check_plan", "load_plan", "read_plan"]
+__all__ = ["Checked", "Draft", "PlanSource", "check_inputs", "check_plan", "load_plan", "read_plan", "recheck_plan"]
 
 PlanSource = str | os.PathLike[str] | Mapping[str, Any] | Sequence[Any] | Plan
 """A path, data in any spelling (a bare list holds the tasks), or a plan."""
@@ -93,6 +95,20 @@ def load_plan(source: PlanSource, *, catalog: Catalog = ANY_SKILL) -> Plan:
     if checked.plan is None or not checked.valid:
         raise InvalidPlan(checked.problems)
     return checked.plan
+
+
+def recheck_plan(normal: Mapping[str, Any], catalog: Catalog) -> Checked:
+    """Look anew at the normal form of a plan that was valid once: only the skills can be others now."""
+    with _collecting_later():
+        try:
+            plan = Plan.model_validate(normal)
+        except ValidationError:
+            return check_plan(normal, catalog)
+        compilation = compile_plan(plan, catalog)
+        subject = Subject(plan, compilation, catalog)
+        if any(True for rule in RULES_OF_SKILLS for _ in rule(subject)):
+            return check_plan(normal, catalog)
+        return Checked(plan, (), compilation.plan.graph, compilation.plan)
 
 
 def _checked(draft: Draft, catalog: Catalog, supported: Collection[str]) -> Checked:

@@ -36,6 +36,15 @@ RULES: tuple[Rule, ...] = (
 )
 """Rules that hold for what could be read of a plan, even where something could not."""
 
+RULES_OF_SKILLS: tuple[Rule, ...] = (
+    expressions.faults,
+    skills.unknown_skills,
+    skills.unknown_workers,
+    skills.nothing_to_do,
+    skills.bad_parameters,
+)
+"""What may be wrong by now with a plan that was valid once: the skills are others."""
+
 RULES_OF_WHOLE_PLANS: tuple[Rule, ...] = (
     order.backward_branches,
     order.once_after_loop,
