@@ -59,7 +59,11 @@ def one_round(seed: int) -> str:
     """One plan and its deaths. Raises AssertionError; returns what kind of round it was."""
     chance = random.Random(f"crash {seed}")
     plan, outcomes = random_plan(random.Random(seed))
-    script = playable(plan, outcomes)
+    return torn_round(plan, playable(plan, outcomes), seed, chance)
+
+
+def torn_round(plan: dict[str, Any], script: dict[str, list[Any]], seed: int, chance: random.Random) -> str:
+    """The same for a given plan and script."""
     plan = {**plan, "limits": {**plan.get("limits", {}), "cleanup_timeout": 1_000_000}}
     with tempfile.TemporaryDirectory() as name:
         (Path(name) / "whole").mkdir()
