@@ -1,30 +1,56 @@
-"""`python -m tests.crash --rounds 10000 [--seed N]`: the crash fuzzer, for as long as one likes."""
+"""`python -m tests.crash`: processes that die, for as long as one likes.
+
+--rounds 10000 --seed 0     random plans, random deaths
+--positions                 each natural plan, one death at each write, before it and after it
+"""
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import time
 from collections import Counter
+from pathlib import Path
 
-from tests.crash.fuzz import one_round
+from tests.crash.fuzz import every_position, one_round
+from tests.engine.scripted import playable
+
+NATURAL = Path(__file__).parents[1] / "data" / "natural_plans.json"
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.crash", description=__doc__)
     parser.add_argument("--rounds", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
+    parser.add_argument("--positions", action="store_true", help="every position of every natural plan instead")
     options = parser.parse_args()
+    return positions() if options.positions else rounds(options.seed, options.rounds)
+
+
+def positions() -> int:
+    failed = 0
+    for case in json.loads(NATURAL.read_text(encoding="utf-8"))["cases"]:
+        try:
+            count = every_position(case["plan"], playable(case["plan"], case.get("outcomes", {})))
+            print(f"{case['name']}: {count} deaths", flush=True)
+        except Exception as error:  # noqa: BLE001 - it is told, and the others go on
+            failed += 1
+            print(f"{case['name']}: {type(error).__name__}: {str(error)[:400]}", flush=True)
+    return 1 if failed else 0
+
+
+def rounds(first: int, count: int) -> int:
     began, kinds, failed = time.monotonic(), Counter[str](), []
-    for seed in range(options.seed, options.seed + options.rounds):
+    for number, seed in enumerate(range(first, first + count), 1):
         try:
             kinds[one_round(seed)] += 1
         except Exception as error:  # noqa: BLE001 - it is told, and the others go on
             failed.append(seed)
             print(f"seed {seed}: {type(error).__name__}: {str(error)[:400]}", flush=True)
-        if (seed - options.seed + 1) % 500 == 0:
-            print(f"{seed - options.seed + 1} rounds, {time.monotonic() - began:.0f} s, {dict(kinds)}", flush=True)
-    print(f"{options.rounds} rounds, {len(failed)} failed: {failed[:50]}; {dict(kinds)}")
+        if number % 500 == 0:
+            print(f"{number} rounds, {time.monotonic() - began:.0f} s, {dict(kinds)}", flush=True)
+    print(f"{count} rounds, {len(failed)} failed: {failed[:50]}; {dict(kinds)}")
     return 1 if failed else 0
 
 

@@ -11,8 +11,9 @@ import asyncio
 import random
 import tempfile
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from fsm_agent import PlannerEngine, RunResult, SkillContext, skill
 from fsm_agent.core.machine import FINAL
@@ -24,6 +25,9 @@ from tests.engine.test_properties import verdict
 from tests.reference import random_plan
 
 MOST_DEATHS = 3
+WHEN: tuple[Literal["before", "after"], ...] = ("before", "after")
+Death = tuple[int, Literal["before", "after"]]
+"""The number of the write at which a process dies, and whether that is made first."""
 
 
 class Fuzzed(World):
@@ -64,6 +68,34 @@ def one_round(seed: int) -> str:
 
 def torn_round(plan: dict[str, Any], script: dict[str, list[Any]], seed: int, chance: random.Random) -> str:
     """The same for a given plan and script."""
+
+    def deaths(writes: int) -> list[Death]:
+        count = chance.randint(1, MOST_DEATHS)
+        return [(chance.randint(1, max(writes, 2)), chance.choice(WHEN)) for _ in range(count)]
+
+    return _round(plan, script, seed, deaths, steps=chance.random() < 0.5)[0]
+
+
+def every_position(plan: dict[str, Any], script: dict[str, list[Any]]) -> int:
+    """One death at each write of a plan, before it and after it. Returns how many there were."""
+    at, most, count = 1, 1, 0
+    while at <= most:
+        for when in WHEN:
+            death = (at, when)
+            _, most = _round(plan, script, 0, lambda _, death=death: [death], steps=True)  # type: ignore[misc]
+            count += 1
+        at += 1
+    return count
+
+
+def _round(
+    plan: dict[str, Any],
+    script: dict[str, list[Any]],
+    seed: int,
+    deaths: Callable[[int], list[Death]],
+    *,
+    steps: bool,
+) -> tuple[str, int]:
     plan = {**plan, "limits": {**plan.get("limits", {}), "cleanup_timeout": 1_000_000}}
     with tempfile.TemporaryDirectory() as name:
         (Path(name) / "whole").mkdir()
@@ -71,15 +103,15 @@ def torn_round(plan: dict[str, Any], script: dict[str, list[Any]], seed: int, ch
         whole = Fuzzed(Path(name) / "whole", script, seed)
         wanted, writes = _whole(whole, plan)
         torn = Fuzzed(Path(name) / "torn", script, seed)
-        result = _torn(torn, plan, chance, writes)
+        result = _torn(torn, plan, deaths(writes), steps=steps)
         _check(torn, result, seed)
         times = Counter(
             (event.task, getattr(event, "visit", 0)) for event in torn.events() if event.type == "task_interrupted"
         )
         if max(times.values(), default=0) > 1:
-            return "interrupted twice"
+            return "interrupted twice", writes
         assert verdict(result) == verdict(wanted), f"seed {seed}"
-        return "interrupted" if times else "between calls"
+        return "interrupted" if times else "between calls", writes
 
 
 def _whole(world: Fuzzed, plan: dict[str, Any]) -> tuple[RunResult, int]:
@@ -94,13 +126,11 @@ def _whole(world: Fuzzed, plan: dict[str, Any]) -> tuple[RunResult, int]:
         store._store.close()
 
 
-def _torn(world: Fuzzed, plan: dict[str, Any], chance: random.Random, writes: int) -> RunResult:
+def _torn(world: Fuzzed, plan: dict[str, Any], deaths: list[Death], *, steps: bool) -> RunResult:
     """The same run through some deaths; people say of interrupted calls that they are to be made again."""
-    deaths = chance.randint(1, MOST_DEATHS)
-    steps = chance.random() < 0.5
-    for life in range(deaths + 40):
-        at = chance.randint(1, max(writes, 2)) if life < deaths else 0
-        store = MortalStore(world.open(), at, chance.choice(["before", "after"]))
+    for life in range(len(deaths) + 40):
+        at, when = deaths[life] if life < len(deaths) else (0, "before")
+        store = MortalStore(world.open(), at, when)
         settled = world.settled() if world.exists() else set()
         calls = len(world.ledger)
         try:
