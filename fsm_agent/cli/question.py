@@ -120,5 +120,7 @@ def question_text(request: ApprovalRequest, redactor: Redactor) -> str:
         "approval": request.approval,
     }
     lines = facts({name: one_line(value) for name, value in about.items()})
+    if request.kind == "plan":
+        return f"\nThe plan must be approved before anything runs.\n{lines}"
     parameters = indented(to_json(redactor.value(request.parameters)))
     return f"\nThis task must be approved.\n{lines}\nparameters\n{parameters}"

@@ -6,6 +6,7 @@ import time
 import uuid
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -49,13 +50,10 @@ def list_runs(
 ) -> int:
     """List the runs, the latest first."""
     store = session.known_store()
-    found = [] if store is None else Archive(store).runs()
+    found = iter(()) if store is None else Archive(store).runs(phase)
     wanted = [pair.partition("=")[::2] for pair in map(as_utf8, label or ())]
-    chosen = [
-        run
-        for run in found
-        if (phase is None or run.phase == phase) and all(run.labels.get(key) == value for key, value in wanted)
-    ][: max(most, 0)]
+    fitting = (run for run in found if all(run.labels.get(key) == value for key, value in wanted))
+    chosen = list(islice(fitting, max(most, 0)))
     if session.json:
         session.output.document({"runs": [run.to_json() for run in chosen]})
         return OK

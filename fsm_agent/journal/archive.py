@@ -58,10 +58,10 @@ class Archive:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def runs(self) -> list[Listed]:
-        """All runs, the latest first."""
+    def runs(self, phase: str | None = None) -> Iterator[Listed]:
+        """The runs, the latest first; of one phase, or of all. Each is read when it is asked for."""
         now = self._store.now()
-        return [self._listed(head, now) for head in self._store.heads()]
+        return (self._listed(head, now) for head in self._store.heads() if phase in (None, head.phase))
 
     def _listed(self, head: RunHead, now: float) -> Listed:
         first = next(iter(self._store.events(head.run_id, upto=1)), None)
