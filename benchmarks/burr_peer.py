@@ -10,11 +10,13 @@ parallel, and knows no condition per task. Burr has no timeout and no retry, and
 
 from collections.abc import AsyncGenerator, Callable
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 from burr.core import ApplicationBuilder, ApplicationContext, Condition, Graph, GraphBuilder, State, action
 from burr.core.action import Action
 from burr.core.parallelism import MapStates
+from burr.core.persistence import SQLitePersister
 
 from .workloads import Once, Tally, Workload, skills
 
@@ -46,6 +48,30 @@ class Burr:
         async def once() -> object:
             builder = ApplicationBuilder().with_graph(graph).with_state(n=0).with_entrypoint(first)
             application = await builder.abuild()
+            ended, _, state = await application.arun(halt_after=[last])
+            if ended.name != last:
+                raise RuntimeError(f"Burr ended at {ended.name}")
+            return state
+
+        return once
+
+
+class BurrKept:
+    """Burr with its SQLite persister, as it comes: the state is written after every action. A lambda condition."""
+
+    name = "burr-sqlite"
+
+    def __init__(self, path: Path) -> None:
+        self._persister = SQLitePersister(str(path))
+        self._persister.initialize()
+
+    def prepare(self, workload: Workload, tally: Tally) -> Once:
+        step, _ = _actions(tally)
+        graph, first, last = _chain(workload.size, step, KINDS["lambda"])
+
+        async def once() -> object:
+            builder = ApplicationBuilder().with_graph(graph).with_state(n=0).with_entrypoint(first)
+            application = builder.with_state_persister(self._persister).build()
             ended, _, state = await application.arun(halt_after=[last])
             if ended.name != last:
                 raise RuntimeError(f"Burr ended at {ended.name}")

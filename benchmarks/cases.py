@@ -6,6 +6,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from time import perf_counter
 
+from . import durable
 from .contestants import FLOOR, OURS, Field
 from .imports import import_samples
 from .results import Row, Table, Target
@@ -163,6 +164,26 @@ def _validation_seconds(engine: Engine, rounds: int) -> list[float]:
     return seconds
 
 
+async def durable_chain(field: Field, effort: Effort) -> list[Table]:
+    return await durable.chain_case(field, effort.short)
+
+
+async def durable_growth(field: Field, effort: Effort) -> list[Table]:
+    return await durable.growth_case(field, effort.long)
+
+
+async def durable_bytes(field: Field, effort: Effort) -> list[Table]:
+    return await durable.bytes_case(field)
+
+
+async def durable_resume(field: Field, effort: Effort) -> list[Table]:
+    return await durable.resume_case(field, effort.processes)
+
+
+async def durable_open(field: Field, effort: Effort) -> list[Table]:
+    return await durable.open_case(field, effort.long)
+
+
 CASES: dict[str, Case] = {
     "chain": chain_short,
     "chain-10k": chain_long,
@@ -172,4 +193,9 @@ CASES: dict[str, Case] = {
     "growth": growth,
     "import": imports,
     "validate": validate,
+    "durable-chain": durable_chain,
+    "durable-growth": durable_growth,
+    "durable-bytes": durable_bytes,
+    "durable-resume": durable_resume,
+    "durable-open": durable_open,
 }

@@ -12,7 +12,7 @@ import inspect
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from asteval import Interpreter
 from transitions import Machine
@@ -53,6 +53,12 @@ class Plan:
 Outcome = tuple[Task, str, Any, dict[str, Any] | None]
 
 
+class Events(Protocol):
+    """Where events go: a list, or a table."""
+
+    def append(self, event: dict[str, Any], /) -> None: ...
+
+
 class Buffer:
     """What a skill sees of the context: it reads what is committed and its own writes."""
 
@@ -76,7 +82,7 @@ class Run:
     settled: Callable[[], bool]
     evaluated: Callable[[], bool]
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, events: Events) -> None:
         self.tasks = plan.tasks
         self.waits = plan.waits.copy()
         self.ways = plan.ways.copy()
@@ -86,7 +92,7 @@ class Run:
         self.left = len(plan.tasks)
         self.ready = deque(i for i, waits in enumerate(plan.waits) if not waits and self.active[i])
         self.context = plan.context.copy()
-        self.events: list[dict[str, Any]] = []
+        self.events = events
         self.failure: str | None = None
         self.last: str | None = None
         self.flying: set[asyncio.Task[Outcome]] = set()
@@ -208,15 +214,15 @@ def die(run: Run, place: int) -> None:
         settle(run, run.tasks[place], NOT_TAKEN)
 
 
-async def execute(plan: Plan, machine: Machine) -> tuple[str, dict[str, Any], list[dict[str, Any]]]:
-    """One whole run: its last phase, its context and its events."""
-    run = Run(plan)
+async def execute(plan: Plan, machine: Machine, events: Events) -> tuple[str, dict[str, Any]]:
+    """One whole run: its last phase and its context."""
+    run = Run(plan, events)
     machine.add_model(run, initial="executing")
     try:
         await drive(run)
     finally:
         machine.remove_model(run)
-    return run.state, run.context, run.events
+    return run.state, run.context
 
 
 def load(document: dict[str, Any], functions: dict[str, Skill]) -> Plan:
@@ -261,7 +267,8 @@ class Stack:
         machine = build_machine()
 
         async def once() -> object:
-            phase, context, events = await execute(plan, machine)
+            events: list[dict[str, Any]] = []
+            phase, context = await execute(plan, machine, events)
             if phase != "completed":
                 raise RuntimeError(f"the floor ended {phase}")
             return phase, context, events

@@ -1,5 +1,6 @@
 """The engine itself, by its public API."""
 
+from pathlib import Path
 from typing import Any
 
 from fsm_agent import PlannerEngine, load_plan
@@ -12,11 +13,14 @@ class Ours:
 
     name = "ours"
 
+    def __init__(self, store: Path | None = None) -> None:
+        self._store = store
+
     def load(self, document: dict[str, Any]) -> object:
         return load_plan(document)
 
     def prepare(self, workload: Workload, tally: Tally) -> Once:
-        engine = PlannerEngine(skills(tally))
+        engine = PlannerEngine(skills(tally), store=self._store)
         plan = load_plan(workload.plan)
 
         async def once() -> object:

@@ -32,15 +32,15 @@ def heading(quick: bool) -> str:
 
 def text(table: Table) -> str:
     """One case: its rows, then the target and whether it holds."""
-    ratios = "× stack" if any(row.ratio is not None for row in table.rows) else ""
-    lines = [f"{table.name}: {table.title}", f"  {table.timed}", f"  {'':<16}{table.unit:>20}{ratios:>10}".rstrip()]
+    ratios = f"× {table.floor}" if any(row.ratio is not None for row in table.rows) else ""
+    lines = [f"{table.name}: {table.title}", f"  {table.timed}", f"  {'':<16}{table.unit:>20}{ratios:>16}".rstrip()]
     lines += [_row(row) for row in table.rows]
     return "\n".join([*lines, f"  {_verdicts(table)}", ""])
 
 
 def _row(row: Row) -> str:
     ratio = "" if row.ratio is None else f"{row.ratio:.2f}"
-    return f"  {row.contestant:<16}{_number(row.value):>20}{ratio:>10}".rstrip()
+    return f"  {row.contestant:<16}{_number(row.value):>20}{ratio:>16}".rstrip()
 
 
 def _number(value: float) -> str:
@@ -54,7 +54,7 @@ def _verdicts(table: Table) -> str:
 
 
 def _target(table: Table, word: str, bound: float) -> str:
-    unit = "× stack" if table.judged == "ratio" else table.unit
+    unit = f"× {table.floor}" if table.judged == "ratio" else table.unit
     held = {None: "", True: ": holds", False: ": FAILS"}[table.verdict(bound)]
     return f"{word} {'≥' if table.target.least else '≤'} {bound:g} {unit}{held}"
 

@@ -39,6 +39,8 @@ class Table:
     target: Target
     judged: Literal["value", "ratio"] = "ratio"
     asserted: bool = True
+    floor: str = "stack"
+    """Whose value the ratios are taken to."""
     rows: list[Row] = field(default_factory=list)
 
     @property
