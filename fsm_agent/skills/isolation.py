@@ -54,6 +54,7 @@ class Flight(ABC):
     def _end(self, value: Any, error: BaseException | None) -> None:
         if self._timer is not None:
             self._timer.cancel()
+            self._timer = None  # the two hold each other: nothing is left for the garbage collector
         on_end, self.on_end = self.on_end, None
         if on_end is not None:
             on_end(value, error)
