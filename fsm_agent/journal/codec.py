@@ -34,8 +34,9 @@ _NO_PLACE: Final[dict[str, Any]] = {
     field.name: field.default for field in msgspec.structs.fields(Event)
 }  # the very objects: by them the encoder knows a default
 
-_PREFIXES: Final = {kind: len(f'{{"type":"{kind.__struct_config__.tag}"') for kind in get_args(AnyEvent)}
-_DECODERS: Final = {str(kind.__struct_config__.tag): msgspec.json.Decoder(kind) for kind in get_args(AnyEvent)}
+_NAMES: Final = {kind: str(kind.__struct_config__.tag) for kind in get_args(AnyEvent)}
+_PREFIXES: Final = {kind: len(f'{{"type":"{name}"') for kind, name in _NAMES.items()}
+_DECODERS: Final = {name: msgspec.json.Decoder(kind) for kind, name in _NAMES.items()}
 _change_decoder: Final = msgspec.json.Decoder(_Change)
 _encoder: Final = msgspec.json.Encoder()
 _place_bytes: Final = struct.Struct("<qd").pack
@@ -45,7 +46,7 @@ def encode(event: Event) -> StoredEvent:
     """An event as it is kept."""
     kind = type(event)
     body = _change_text(event) if type(event) is PhaseChanged else _body(event, _PREFIXES[kind])
-    return StoredEvent(event.seq, float(event.at), event.type, body)
+    return StoredEvent(event.seq, float(event.at), _NAMES[kind], body)
 
 
 def decode(stored: StoredEvent, run_id: str) -> Event:
