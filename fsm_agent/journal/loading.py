@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import msgspec
+from pydantic import ValidationError
 
 from fsm_agent.core.events import SCHEMA_VERSION, Event, PlanAdopted, RunStarted
 from fsm_agent.core.run import Run
@@ -22,6 +23,7 @@ from fsm_agent.jsonable import encode
 from fsm_agent.plan.catalog import Catalog, SkillSpec
 from fsm_agent.plan.compiled import CompiledPlan
 from fsm_agent.plan.loader import check_plan
+from fsm_agent.plan.model import Plan
 
 DIGEST_LENGTH = 32
 
@@ -69,12 +71,21 @@ class StoredPlans:
         catalog = Catalog({}, adopted.workers, adopted.default_skill, any_skill=True)
         if self._skills is not None:
             catalog = replace(catalog, skills=self._skills, any_skill=False)
-        checked = check_plan(plan, catalog)
+        source = _modelled(plan)
+        checked = check_plan(source, catalog)
         if checked.compiled is None and self._lenient:
-            checked = check_plan(plan, replace(catalog, any_skill=True))
+            checked = check_plan(source, replace(catalog, any_skill=True))
         if checked.compiled is None:
             raise InvalidPlan(checked.problems)
         return checked.compiled.with_guarded(adopted.guarded)
+
+
+def _modelled(plan: dict[str, Any]) -> Plan | dict[str, Any]:
+    """A kept plan is in its normal form: it need not be brought to that. What does not fit, the checks will tell."""
+    try:
+        return Plan.model_validate(plan)
+    except ValidationError:
+        return plan
 
 
 class PlanReader(Protocol):
