@@ -31,7 +31,7 @@ def main() -> int:
 def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="The engine's cost per task.")
     parser.add_argument("case", nargs="*", metavar="CASE", help=f"one of {', '.join(CASES)}; all without one")
-    parser.add_argument("--quick", action="store_true", help="fewer rounds: under a minute")
+    parser.add_argument("--quick", action="store_true", help="fewer rounds: about a minute")
     parser.add_argument("--json", action="store_true", help="one JSON document instead of tables")
     parser.add_argument("--check", action="store_true", help="exit 1 if a must does not hold, or was not measured")
     parser.add_argument("--slack", type=float, default=1.0, help="with --check: by what factor a must may be missed")

@@ -18,7 +18,10 @@ from fsm_agent.journal.statements import queries
 APPLICATION_ID: Final = 0x46534D41
 """By this number, in its header, a file says that it is a store of fsm-agent."""
 
-_CHECKPOINT: Final = 4_000
+_PAGE: Final = 2_048
+"""A commit writes whole pages, and each of a task's changes very little in three of them: small ones, in bytes."""
+
+_CHECKPOINT: Final = 8_000
 """The log is brought into the file at so many pages (16 MB). That waits for the disk: not too often."""
 
 OLDEST: Final = (3, 38)
@@ -162,6 +165,7 @@ class SqliteDatabase:
 
     def _prepare(self, con: sqlite3.Connection, steps: Sequence[str]) -> None:
         if schema.missing(steps, self._version(con), str(self.path)):
+            con.execute(f"PRAGMA page_size = {_PAGE}")  # it counts for a file with nothing in it yet
             self._use_wal(con)
             self._upgrade(con, steps)
         self._use_wal(con)

@@ -11,6 +11,7 @@ import sys
 import textwrap
 import threading
 import time
+import weakref
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -489,3 +490,28 @@ def test_a_blocking_call_is_timed_out_in_time() -> None:
         call_blocking(lambda: time.sleep(5), timeout=0.05, clock=CLOCK)
     assert caught.value.abandoned
     assert time.monotonic() - began < 3
+
+
+def test_a_call_that_has_ended_leaves_nothing_to_the_collector_of_garbage() -> None:
+    async def main() -> None:
+        landed = asyncio.get_running_loop().create_future()
+        flight = start(
+            sleep_async,
+            {"seconds": 0.0},
+            lambda value, _: landed.set_result(value),
+            is_async=True,
+            timeout=60.0,
+            clock=CLOCK,
+            grace=GRACE,
+        )
+        assert await landed == "slept"
+        await asyncio.sleep(0)
+        gone = weakref.ref(flight._task)  # type: ignore[attr-defined] # the flight itself takes no weak reference
+        del flight
+        assert gone() is None
+
+    gc.disable()
+    try:
+        run(main)
+    finally:
+        gc.enable()
