@@ -93,7 +93,7 @@ class Handle:
             driver.take_up(owner, why)
             for request in requests:
                 self.answer(request, is_stale=why == "resume" and request.kind == "pause")
-            if run.phase == "paused" and not run.is_ending:
+            if run.phase == "paused" and not (run.cancel_asked or run.limit_passed):
                 driver.fire_resume()
 
     def answer(self, request: Request, *, is_stale: bool = False) -> None:

@@ -30,7 +30,7 @@ class Timekeeper:
         if limit is None or self._deadline is not None:
             return
         if self._left is None:
-            self._left = limit
+            self._left = limit - self._run.active_for  # what other processes have used up
         self._armed_at = self._clock.monotonic()
         self._deadline = self._clock.call_later(max(0.0, self._left), lambda: self._passed(limit, tell))
 

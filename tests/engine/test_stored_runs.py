@@ -191,6 +191,71 @@ def test_an_engine_without_a_store_says_so() -> None:
         drive(made.recover())
 
 
+# Time ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("second", "phase"), [(30, "completed"), (70, "failed")])
+def test_time_that_an_earlier_process_used_counts_for_the_deadline_and_the_pause_does_not(
+    tmp_path: Path, second: int, phase: str
+) -> None:
+    clock = SimulatedClock()
+    long = ScriptedSkill("long", [Takes(50, {}), Takes(second, {})], clock=clock)
+    tasks = [
+        {"id": "a", "skill": "long"},
+        {"id": "b", "skill": "long", "dependencies": ["a"], "approval": "required", "timeout": 1_000},
+    ]
+
+    async def main() -> RunResult:
+        first = PlannerEngine([long.function], store=tmp_path / "runs.db", clock=clock)
+        assert (await first.run({"goal": "g", "tasks": tasks}, run_id="r", deadline=100)).phase == "paused"
+        await clock.sleep(10_000)
+        second = PlannerEngine([long.function], store=tmp_path / "runs.db", clock=clock)
+        await second.decide("r", "b", "approve")
+        return await second.resume("r")
+
+    result = drive(main())
+    assert result.phase == phase
+    if phase == "failed":
+        assert result.reason is not None
+        assert (result.reason["kind"], result.reason["setting"]) == ("limit", "limits.deadline")
+
+
+def test_an_approval_that_nobody_gave_in_time_has_expired_in_any_process(tmp_path: Path) -> None:
+    clock = SimulatedClock()
+    work = ScriptedSkill("work")
+    tasks = [{"id": "a", "skill": "work", "approval": "required", "approval_timeout": 60}]
+
+    def fresh() -> PlannerEngine:
+        return PlannerEngine([work.function], store=tmp_path / "runs.db", clock=clock)
+
+    async def main() -> RunResult:
+        await fresh().run({"goal": "g", "tasks": tasks}, run_id="r")
+        await clock.sleep(61)
+        with pytest.raises(DecisionRefused, match="expired"):
+            await fresh().decide("r", "a", "approve", by="Ada")
+        return await fresh().resume("r")
+
+    result = drive(main())
+    assert (result.phase, result.tasks["a"].status, work.calls) == ("failed", "FAILED", [])
+    assert result.tasks["a"].error is not None
+    assert result.tasks["a"].error["kind"] == "expired"
+
+
+@pytest.mark.parametrize(("recovery", "phase"), [("abort", "failed"), ("skip", "completed")])
+def test_a_rejected_task_fails_and_its_recovery_decides(tmp_path: Path, recovery: str, phase: str) -> None:
+    work = ScriptedSkill("work")
+    tasks = [{"id": "a", "skill": "work", "approval": "required", "recovery": recovery}]
+
+    async def main() -> RunResult:
+        async with engine(tmp_path, work) as made:
+            await made.run({"goal": "g", "tasks": tasks}, run_id="r")
+            await made.decide("r", "a", "reject", by="Ada")
+            return await made.resume("r")
+
+    result = drive(main())
+    assert (result.phase, work.calls) == (phase, [])
+
+
 # Snapshots ----------------------------------------------------------------------------------------------------------
 
 LOOP = {
