@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, Literal, TypeVar
@@ -62,6 +63,7 @@ class SqliteDatabase:
         self._synchronous = synchronous
         self._con = self._connect(schema.scripts("sqlite") if steps is None else steps)
         self._cursor = self._con.cursor()
+        weakref.finalize(self, self._con.close)  # whoever forgets to close it leaves nothing open
 
     @property
     def url(self) -> str:

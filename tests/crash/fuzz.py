@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
-from fsm_agent import PlannerEngine, RunResult, SkillContext, skill
+from fsm_agent import Event, PlannerEngine, RunResult, SkillContext, skill
 from fsm_agent.core.machine import FINAL
 from fsm_agent.journal.archive import Archive
 from fsm_agent.testing import FixedRandom, SimulatedClock
@@ -105,13 +105,19 @@ def _round(
         torn = Fuzzed(Path(name) / "torn", script, seed)
         result = _torn(torn, plan, deaths(writes), steps=steps)
         _check(torn, result, seed)
-        times = Counter(
-            (event.task, getattr(event, "visit", 0)) for event in torn.events() if event.type == "task_interrupted"
-        )
+        times = Counter((event.task, getattr(event, "visit", 0)) for event in torn.events() if _tells_of_death(event))
         if max(times.values(), default=0) > 1:
             return "interrupted twice", writes
         assert verdict(result) == verdict(wanted), f"seed {seed}"
         return "interrupted" if times else "between calls", writes
+
+
+def _tells_of_death(event: Event) -> bool:
+    """An interrupted call, also where its run was ending and it counted as failed."""
+    error = getattr(event, "error", None)
+    return event.type == "task_interrupted" or (
+        event.type in ("task_evaluated", "visit_discarded") and error is not None and error.kind == "interrupted"
+    )
 
 
 def _whole(world: Fuzzed, plan: dict[str, Any]) -> tuple[RunResult, int]:
