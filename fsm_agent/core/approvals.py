@@ -68,6 +68,14 @@ def _moment(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
 
 
+def decided_already(name: str, first: ApprovalDecided) -> DecisionRefused:
+    """The answer to a second decision: who made the first one, and when."""
+    return DecisionRefused(
+        f"{name} was decided already: {first.decision} by {first.by or 'someone'} at {_moment(first.at)}",
+        hint="the first decision is final",
+    )
+
+
 @dataclass(slots=True)
 class Approvals:
     """The open and the decided approvals of one run."""
@@ -141,8 +149,5 @@ class Approvals:
             (d for d in reversed(self.decided.values()) if d.task == which), None
         )
         if before is not None:
-            raise DecisionRefused(
-                f"{name} was decided already: {before.decision} by {before.by or 'someone'} at {_moment(before.at)}",
-                hint="the first decision is final",
-            )
+            raise decided_already(name, before)
         raise DecisionRefused(f"nothing waits for a decision about {name}")

@@ -12,11 +12,12 @@ from typing import Any, Final, TypeVar
 from msgspec import structs
 
 from fsm_agent.clock import Clock
-from fsm_agent.core.approvals import decision_on, has_expired
+from fsm_agent.core.approvals import decided_already, decision_on, has_expired
 from fsm_agent.core.events import DecisionIgnored, Event, RunTakenUp, Verdict
+from fsm_agent.core.machine import FINAL
 from fsm_agent.core.result import RunResult, result_of
 from fsm_agent.core.run import Run
-from fsm_agent.engine.attending import Attendant
+from fsm_agent.engine.attending import POLL, Attendant
 from fsm_agent.engine.keys import DigestKey
 from fsm_agent.errors import DecisionRefused, FsmAgentError, RunHeld, RunNotActive
 from fsm_agent.journal.loading import Loaded, PlanReader, StoredPlans, load
@@ -29,6 +30,8 @@ from fsm_agent.jsonable import encode, to_plain
 
 T = TypeVar("T")
 
+HEARD: Final = 1.0
+"""So long it is waited for the driver of a run to hear of a decision, in seconds."""
 LEASE: Final = 15.0
 """How long a lease holds, in seconds. It is renewed three times as often."""
 
@@ -75,6 +78,8 @@ class Keeper:
         if not is_driven(head, await self.do(self.store.now)):
             if head.phase == "paused" and kind == "pause":
                 return
+            if head.phase in FINAL:
+                raise RunNotActive(f"run {run_id!r} is over: it has {head.phase}")
             raise RunNotActive(
                 f"nobody drives run {run_id!r}: its last phase is {head.phase}", hint="resume it, or cancel it"
             )
@@ -109,13 +114,24 @@ class Keeper:
         try:
             lease = await self.acquire(run_id)
         except RunHeld:
-            return
-        try:
-            await self._take_down(run_id, lease, now)
-        finally:
-            await self.do(self.store.release, lease)
+            await self._until_taken(run_id)
+        else:
+            try:
+                await self._take_down(run_id, lease, now)
+            finally:
+                await self.do(self.store.release, lease)
+        decided = (await self.load(run_id)).run.approvals.decided.get(asked.approval)
         if has_expired(asked, now):
             raise DecisionRefused(f"the approval of {asked.task!r} has expired", hint="it counts as rejected")
+        if decided is not None and (decided.decision, decided.by, decided.why) != (verdict, by, why):
+            raise decided_already(repr(asked.task or "the plan"), decided)
+
+    async def _until_taken(self, run_id: str) -> None:
+        """Until whoever drives the run has taken up what was asked of it: not for long, for it may be busy."""
+        for _ in range(round(HEARD / POLL)):
+            await self._clock.sleep(POLL)
+            if not await self.do(self.store.requests, (run_id,)):
+                return
 
     async def _take_down(self, run_id: str, lease: Lease, now: float) -> None:
         """Make decisions that were left in the store a part of the run's journal."""

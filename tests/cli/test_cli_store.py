@@ -268,6 +268,19 @@ def test_the_first_decision_wins_and_the_second_is_told_who_and_when(call: Call,
     assert "approved by Ada at 20" in late.document["error"]["message"]
 
 
+def test_of_many_who_decide_at_once_one_is_first_and_all_others_are_told(call: Call, shop: Project) -> None:
+    plan = shop.plan("plan.yaml", {"goal": "g", "tasks": [task("a", "pay", amount=1)]})
+    call("run", plan, "--run-id", "r")
+    words = ("approve", "reject")
+    people = [shop.process(words[n % 2], "r", "a", "--by", f"u{n}") for n in range(6)]
+    told = [ended(person) for person in people]
+    assert sorted(each.code for each in told) == [0, 2, 2, 2, 2, 2]
+    first = next(f"u{n}" for n, each in enumerate(told) if each.code == 0)
+    assert all(f"by {first} at 20" in each.err for each in told if each.code)
+    [decided] = call("runs", "show", "r", "--json").document["approvals"]
+    assert decided["by"] == first
+
+
 def test_a_live_run_takes_up_decisions_of_other_processes(shop: Project) -> None:
     tasks = [task("ask", "pay", amount=1), task("busy", "wait", seconds=30)]
     running = shop.process("run", shop.plan("plan.yaml", {"goal": "g", "tasks": tasks}), "--run-id", "r", "--json")
