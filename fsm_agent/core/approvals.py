@@ -20,6 +20,9 @@ ALLOWED: dict[ApprovalKind, tuple[Verdict, ...]] = {
 }
 """What may be decided about each kind of question."""
 
+_WORDS = {"approved": "approve", "rejected": "reject"}
+"""How people say it."""
+
 
 def digest_of(parameters: Any) -> str:
     """A short stable digest of rendered parameters."""
@@ -130,7 +133,7 @@ class Approvals:
         if asked is None:
             asked = self._by_task(which)
         if decision not in ALLOWED[asked.kind]:
-            allowed = ", ".join(verdict for verdict in ALLOWED[asked.kind] if verdict != "expired")
+            allowed = ", ".join(_WORDS.get(word, word) for word in ALLOWED[asked.kind] if word != "expired")
             raise DecisionRefused(
                 f"{decision!r} cannot be decided about {asked.task or 'the plan'!r}, which waits as {asked.kind!r}",
                 hint=f"one of: {allowed}",

@@ -52,12 +52,12 @@ class Call(msgspec.Struct, gc=False):
         self.calling = False
         self.interruptions += 1
         self.due = event.at
+        if not (self.fallback and self.error):  # a fallback's own end changes nothing of why it had its turn
+            self.error = interruption(event.attempt)
         if event.then == "fallback":
             self.fallback = True
         elif event.then == "again":
             self.retried += 1
-        if not (self.fallback and self.error):
-            self.error = interruption(event.attempt)
 
 
 def call_of(event: TaskStarted, asked: ApprovalAsked | None) -> Call:
