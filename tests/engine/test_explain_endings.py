@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
+from fsm_agent import skill
 from fsm_agent.core import events as ev
 from tests.engine.explained import PLAN_ASKED, by_hand, explained, explained_by, of, the
 from tests.engine.scripted import compiled
-from tests.engine.support import basic, plan_of, resumed_after
+from tests.engine.support import basic, bench, plan_of, resumed_after
 from tests.engine.test_scheduling_endings import CLEAN, FAILS, ended, ways
 
 EVER: dict[str, Any] = {"id": "poll", "skill": "fail", "parameters": {"n": 99}, "max_retries": 0, "max_visits": 3}
@@ -231,3 +232,36 @@ def test_a_plan_that_a_person_rejected_leaves_its_tasks_pending() -> None:
     found = explained_by(events, shape, "a")
     assert found.status == "PENDING"
     assert "the run ended as failed (rejected: the plan was rejected by Ada)" in found.summary
+
+
+def test_going_back_is_told_of_the_task_that_failed_and_of_those_that_were_undone() -> None:
+    tries: list[str] = []
+
+    @skill
+    async def book() -> dict[str, Any]:
+        return {}
+
+    @skill
+    async def pay() -> dict[str, Any]:
+        tries.append("pay")
+        if len(tries) == 1:
+            raise OSError("declined")
+        return {}
+
+    @skill
+    async def unbook() -> dict[str, Any]:
+        return {}
+
+    made = bench([book, pay, unbook])
+    plan: dict[str, Any] = {
+        "goal": "g",
+        "tasks": [
+            {"id": "book", "skill": "book", "compensation": "unbook"},
+            {"id": "pay", "skill": "pay", "dependencies": ["book"], "recovery": "rollback"},
+        ],
+    }
+    assert made.run(plan, run_id="r").completed
+    told = {task: [fact.text for fact in explained(made, plan, task).facts] for task in ("book", "pay")}
+    assert "its compensation was called, to undo visit 1" in told["book"]
+    assert "the compensation of visit 1: SUCCEEDED" in told["book"]
+    assert any(text.startswith("its failure sends the run back to the plan's start") for text in told["pay"])

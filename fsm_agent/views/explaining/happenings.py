@@ -138,6 +138,29 @@ def _taken_up(case: Case, event: ev.RunTakenUp) -> _Told:
     return "driver", f"the run was taken up by {case.said(event.driver)} ({event.why})"
 
 
+def _back_began(_: Case, event: ev.RollbackStarted) -> _Told:
+    to = f"task or layer {event.to!r}" if event.to is not None else "the plan's start"
+    undone = (
+        f"undone in this order: {listed(event.tasks, len(event.tasks))}" if event.tasks else "nothing is to be undone"
+    )
+    return "event", f"its failure sends the run back to {to}; {undone}"
+
+
+def _compensating(_: Case, event: ev.CompensationStarted) -> _Told:
+    return "event", f"its compensation was called, to undo visit {event.visit}"
+
+
+def _compensated(case: Case, event: ev.Compensated) -> _Told:
+    error = f" ({case.error(event.error)})" if event.error is not None else ""
+    return "event", f"the compensation of visit {event.visit}: {event.status}{error}"
+
+
+def _back(_: Case, event: ev.RolledBack) -> _Told:
+    undone = f"; taken back: {listed(event.undone, len(event.undone))}" if event.undone else ""
+    kept = f"; written by others since, and kept: {listed(event.kept, len(event.kept))}" if event.kept else ""
+    return "event", f"the run went back, and what lies behind runs again{undone}{kept}"
+
+
 _TELLERS: Final[dict[type[ev.Event], Callable[[Case, Any], _Told | None]]] = {
     ev.TaskStarted: lambda _, event: ("visit", f"visit {event.visit} began"),
     ev.AttemptStarted: _attempt_started,
@@ -148,6 +171,10 @@ _TELLERS: Final[dict[type[ev.Event], Callable[[Case, Any], _Told | None]]] = {
     ev.TaskEvaluated: _evaluated,
     ev.VisitRefused: _refused,
     ev.VisitDiscarded: _discarded,
+    ev.RollbackStarted: _back_began,
+    ev.CompensationStarted: _compensating,
+    ev.Compensated: _compensated,
+    ev.RolledBack: _back,
     ev.ApprovalAsked: _asked,
     ev.ApprovalHandedOn: _handed_on,
     ev.ApprovalDecided: _decided,
