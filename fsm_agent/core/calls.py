@@ -20,6 +20,7 @@ class Call(msgspec.Struct, gc=False):
     attempts: int = 1
     """Attempts begun so far."""
     retried: int = 0
+    """Those of them that were tried again. The same attempt made once more after a crash is still one."""
     interruptions: int = 0
     """How often the process died while a call of this visit was under way."""
     calling: bool = True
@@ -45,6 +46,7 @@ class Call(msgspec.Struct, gc=False):
         """The next call is under way."""
         self.calling = True
         self.attempts = event.attempt
+        self.retried = max(self.retried, event.attempt - 1)  # only a further attempt says that one was tried again
         self.fallback = event.fallback
 
     def interrupted(self, event: TaskInterrupted) -> None:
@@ -56,8 +58,6 @@ class Call(msgspec.Struct, gc=False):
             self.error = interruption(event.attempt)
         if event.then == "fallback":
             self.fallback = True
-        elif event.then == "again":
-            self.retried += 1
 
 
 def call_of(event: TaskStarted, asked: ApprovalAsked | None) -> Call:

@@ -122,6 +122,19 @@ def test_a_call_that_takes_its_process_along_is_not_made_for_ever(tmp_path: Path
     assert [asked["kind"] for asked in result.waiting] == ["interrupted"]
 
 
+@pytest.mark.parametrize(("retries", "share"), [(0, 0.0), (1, 0.5)])
+def test_a_call_that_is_made_once_more_as_the_same_attempt_is_not_one_for_nothing(
+    tmp_path: Path, retries: int, share: float
+) -> None:
+    shop = Shop(tmp_path)
+    shop.dies_in = 1
+    plan = {"goal": "g", "tasks": [{"id": "a", "skill": "fail", "max_retries": retries}]}
+    assert live(shop, plan) is None
+    result = live(shop)
+    assert result is not None
+    assert (result.completed, result.tasks["a"].attempts, result.invalid_actions) == (True, retries + 1, share)
+
+
 def test_a_crash_while_it_waits_to_try_again_interrupts_nothing(tmp_path: Path) -> None:
     shop = Shop(tmp_path)
     shop.fails = 1

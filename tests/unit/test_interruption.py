@@ -54,6 +54,38 @@ def test_a_call_knows_how_it_stands() -> None:
     assert call.error.kind == "interrupted"
 
 
+@pytest.mark.parametrize(
+    ("attempts", "retried"),
+    [([2], 1), ([1], 0), ([1, 1, 1], 0), ([2, 2], 1), ([2, 3], 2)],
+)
+def test_only_a_further_attempt_says_that_one_was_tried_again(attempts: list[int], retried: int) -> None:
+    """The same attempt made once more after a crash is still one: the share of calls for nothing stays below one."""
+    call = call_of(ev.TaskStarted(task="t", visit=1), None)
+    for attempt in attempts:
+        call.interrupted(ev.TaskInterrupted(task="t", visit=1, attempt=call.attempts, then="again"))
+        call.attempt_started(ev.AttemptStarted(task="t", visit=1, attempt=attempt))
+    assert (call.attempts, call.retried, call.interruptions) == (attempts[-1], retried, len(attempts))
+
+
+def test_an_attempt_that_failed_and_is_followed_by_another_is_tried_again_once() -> None:
+    call = call_of(ev.TaskStarted(task="t", visit=1), None)
+    error = ev.TaskError("exception", "down", "OSError", 1)
+    call.attempt_failed(ev.AttemptFailed(task="t", visit=1, attempt=1, error=error))
+    call.attempt_started(ev.AttemptStarted(task="t", visit=1, attempt=2))
+    call.attempt_failed(ev.AttemptFailed(task="t", visit=1, attempt=2, error=error, then="fallback"))
+    call.attempt_started(ev.AttemptStarted(task="t", visit=1, attempt=2, fallback=True))
+    assert (call.attempts, call.retried, call.fallback, call.calling) == (2, 1, True, True)
+
+
+def test_an_interrupted_fallback_keeps_the_error_that_gave_it_its_turn() -> None:
+    call = call_of(ev.TaskStarted(task="t", visit=1), None)
+    error = ev.TaskError("exception", "down", "OSError", 1)
+    call.attempt_failed(ev.AttemptFailed(task="t", visit=1, attempt=1, error=error, then="fallback"))
+    call.attempt_started(ev.AttemptStarted(task="t", visit=1, attempt=1, fallback=True))
+    call.interrupted(ev.TaskInterrupted(task="t", visit=1, attempt=1, then="again"))
+    assert (call.error, call.fallback) == (error, True)
+
+
 def test_a_call_that_was_approved_has_the_parameters_of_the_approval() -> None:
     asked = ev.ApprovalAsked(approval="a", kind="task", task="t", visit=1, parameters={"a": "***"}, digest="d")
     assert call_of(ev.TaskStarted(task="t", visit=1), asked) == Call(1, {"a": "***"}, "d")
