@@ -71,10 +71,10 @@ def _moment(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
 
 
-def decided_already(name: str, first: ApprovalDecided) -> DecisionRefused:
-    """The answer to a second decision: who made the first one, and when."""
+def decided_already(name: str, decision: str, by: str | None, at: float) -> DecisionRefused:
+    """The answer to a second decision: who made the first one, and when, in seconds since 1970."""
     return DecisionRefused(
-        f"{name} was decided already: {first.decision} by {first.by or 'someone'} at {_moment(first.at)}",
+        f"{name} was decided already: {decision} by {by or 'someone'} at {_moment(at)}",
         hint="the first decision is final",
     )
 
@@ -152,5 +152,5 @@ class Approvals:
             (d for d in reversed(self.decided.values()) if d.task == which), None
         )
         if before is not None:
-            raise decided_already(name, before)
+            raise decided_already(name, before.decision, before.by, before.at)
         raise DecisionRefused(f"nothing waits for a decision about {name}")

@@ -110,7 +110,8 @@ class Keeper:
             body = encode(words).decode()
             first = await self.do(self.store.ask, run_id, "decide", body, at=now, key=asked.approval)
             if first is not None:
-                raise _decided_already(first)
+                word, person = first.body.get("decision"), first.body.get("by")
+                raise decided_already(repr(asked.task or "the plan"), str(word), person, first.at)
         try:
             lease = await self.acquire(run_id)
         except RunHeld:
@@ -124,7 +125,7 @@ class Keeper:
         if has_expired(asked, now):
             raise DecisionRefused(f"the approval of {asked.task!r} has expired", hint="it counts as rejected")
         if decided is not None and (decided.decision, decided.by, decided.why) != (verdict, by, why):
-            raise decided_already(repr(asked.task or "the plan"), decided)
+            raise decided_already(repr(asked.task or "the plan"), decided.decision, decided.by, decided.at)
 
     async def _until_taken(self, run_id: str) -> None:
         """Until whoever drives the run has taken up what was asked of it: not for long, for it may be busy."""
@@ -193,10 +194,3 @@ def _decision(run: Run, request: Request) -> Event:
     if has_expired(asked, request.at):
         return decision_on(asked, "expired")
     return decision_on(asked, verdict, by=by, why=why, result=body.get("result"))
-
-
-def _decided_already(first: Request) -> DecisionRefused:
-    by = first.body.get("by") or "someone"
-    return DecisionRefused(
-        f"that was decided already: {first.body.get('decision')} by {by}", hint="the first decision is final"
-    )

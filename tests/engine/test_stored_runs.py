@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from fsm_agent import PlannerEngine, RunResult
 from fsm_agent.core.result import result_of
 from fsm_agent.errors import DecisionRefused, RunExists, RunNotActive, UnknownRun, UsageError
 from fsm_agent.journal import writer
+from fsm_agent.journal.opening import open_store
 from fsm_agent.testing import ScriptedSkill, SimulatedClock, Takes
 from tests.engine.support import bench, drive
 
@@ -112,6 +114,23 @@ def test_nothing_runs_before_the_plan_is_approved(tmp_path: Path) -> None:
 
     drive(main())
     assert len(work.calls) == 2
+
+
+def test_who_decides_second_is_told_who_was_first_and_when_even_before_that_is_in_the_journal(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with engine(tmp_path, ScriptedSkill("work")) as made:
+            paused = await made.run(TWO, run_id="r", require_plan_approval=True)
+            approval = paused.waiting[0]["approval"]
+            store = open_store(tmp_path / "runs.db", clock=SimulatedClock())
+            words = {"approval": approval, "decision": "approved", "by": "Ada"}
+            store.ask("r", "decide", json.dumps(words), at=86_400.0, key=approval)
+            store.close()
+            with pytest.raises(DecisionRefused) as refused:
+                await made.decide("r", None, "reject", by="Bo")
+        told = "'the plan' was decided already: approved by Ada at 1970-01-02T00:00:00+00:00"
+        assert refused.value.message == told
+
+    drive(main())
 
 
 def test_a_plan_that_is_rejected_fails_the_run(tmp_path: Path) -> None:
