@@ -10,11 +10,11 @@ from functools import partial
 from typing import Any, Unpack
 
 from fsm_agent.clock import Clock, RandomSource, SystemClock, system_random
-from fsm_agent.core.events import CancelAsked, PauseAsked, RunStarted, Verdict
+from fsm_agent.core.events import CancelAsked, PauseAsked, RunStarted, TakenUpFor, Verdict
 from fsm_agent.core.result import RunResult
 from fsm_agent.core.run import Run
 from fsm_agent.engine.approving import Approver
-from fsm_agent.engine.driver import Driver, TakenUpFor
+from fsm_agent.engine.driver import Driver
 from fsm_agent.engine.keeping import Keeper, keeper_of, waiting_for
 from fsm_agent.engine.keys import DigestKey
 from fsm_agent.engine.listening import Listener
@@ -148,7 +148,7 @@ class PlannerEngine:
         (skills are gone), JournalBroken.
         """
         if self._keeper is not None and run_id not in self._runs.ids():
-            return await self._resume_stored(run_id, "resume", inputs, approver)
+            return await self._resume_stored(run_id, inputs, approver)
         handle = self._runs.get(run_id)
         if handle.driven or handle.run.phase != "paused":
             raise RunNotActive(f"run {run_id!r} is not paused", hint="only a paused run can be resumed")
@@ -323,10 +323,10 @@ class PlannerEngine:
         return self._keeper
 
     async def _resume_stored(
-        self, run_id: str, why: TakenUpFor, inputs: Mapping[str, Any] | None, approver: Approver | None = None
+        self, run_id: str, inputs: Mapping[str, Any] | None, approver: Approver | None
     ) -> RunResult:
         try:
-            handle = await self._take_up(run_id, why, inputs, checked_approver(approver))
+            handle = await self._take_up(run_id, "resume", inputs, checked_approver(approver))
         except MissingSecret as missing:
             return waiting_for(await self._kept().shown(run_id), "secret", missing)
         return await self._drive(handle)

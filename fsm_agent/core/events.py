@@ -19,6 +19,7 @@ Trigger = Literal[
     "start", "planned", "planning_failed", "settled", "evaluated", "pause", "resume", "cancel", "abort"
 ]  # fmt: skip
 ApprovalKind = Literal["task", "plan", "failed", "interrupted", "compensation"]
+TakenUpFor = Literal["resume", "recover", "decide", "cancel"]
 Verdict = Literal["approved", "rejected", "expired", "rerun", "done", "skip", "fail"]
 
 
@@ -105,7 +106,7 @@ class RunTakenUp(Event, frozen=True, gc=False, tag="run_taken_up"):
     """Somebody drives the run from now on who did not before: after a pause, or after its driver was gone."""
 
     driver: str
-    why: Literal["resume", "recover", "decide", "cancel", "pause"] = "resume"
+    why: TakenUpFor = "resume"
 
 
 class RunForked(Event, frozen=True, gc=False, tag="run_forked"):

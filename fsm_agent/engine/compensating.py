@@ -8,6 +8,7 @@ from typing import Any
 from fsm_agent.core.approvals import digest_of
 from fsm_agent.core.calls import Call, interruption
 from fsm_agent.core.events import Compensated, CompensationStarted, Event, TaskError, TaskInterrupted
+from fsm_agent.core.judging import Outcome, judge_compensation
 from fsm_agent.core.rollback import Rollback
 from fsm_agent.core.run import Run
 from fsm_agent.engine.secrets import Secrets
@@ -59,14 +60,7 @@ def what_became_of(run: Run, registry: SkillRegistry) -> Event | None:
     call, task = back.call, _compensation(run, back.calling)
     if run.is_ending:
         error = interruption(call.attempts)
-        return Compensated(
-            task=task.task.id,
-            visit=call.visit,
-            status="FAILED",
-            attempts=call.attempts,
-            retried=call.retried,
-            error=error,
-        )
+        return judge_compensation(run, Outcome(back.calling, call.visit, call.attempts, call.retried, error=error))
     again = not call.fallback and (not call.calling or _may_be_called_again(registry, task, call))
     return TaskInterrupted(task=task.task.id, visit=call.visit, attempt=call.attempts, then="again" if again else "ask")
 

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import Context, copy_context
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
@@ -56,8 +56,6 @@ from fsm_agent.journal.writer import StoredJournal
 from fsm_agent.plan.compiled import CompiledTask
 from fsm_agent.skills.context import SkillContext, TaskInfo
 from fsm_agent.skills.skill import Skill
-
-TakenUpFor = Literal["resume", "recover", "decide", "cancel", "pause"]
 
 BREATH = 0.005
 """How long a run may go on before the event loop gets to do other work, in seconds."""
@@ -455,7 +453,7 @@ class Driver:
         finally:
             self._busy = False
 
-    def take_up(self, name: str, why: TakenUpFor) -> None:
+    def take_up(self, name: str, why: ev.TakenUpFor) -> None:
         """Drive a run from now on that was folded from its journal. `name` tells who does."""
         self.record(ev.RunTakenUp(driver=name, why=why))
         take_up_calls(self, self._now)

@@ -15,14 +15,14 @@ from fsm_agent.clock import Clock
 from fsm_agent.core.approvals import decided_already, decision_on, has_expired
 from fsm_agent.core.events import DecisionIgnored, Event, RunTakenUp, Verdict
 from fsm_agent.core.machine import FINAL
-from fsm_agent.core.result import RunResult, result_of
+from fsm_agent.core.result import RunResult
 from fsm_agent.core.run import Run
 from fsm_agent.engine.attending import POLL, Attendant
 from fsm_agent.engine.keys import DigestKey
 from fsm_agent.errors import DecisionRefused, FsmAgentError, RunHeld, RunNotActive
 from fsm_agent.journal.loading import Loaded, PlanReader, StoredPlans, load
 from fsm_agent.journal.opening import open_store
-from fsm_agent.journal.owners import Owner, is_gone, this_process
+from fsm_agent.journal.owners import Owner, driver_of, this_process
 from fsm_agent.journal.records import Lease, Request, RunHead
 from fsm_agent.journal.store import Store
 from fsm_agent.journal.writer import StoredJournal
@@ -70,12 +70,12 @@ class Keeper:
         """Runs that were under way, and that nobody drives any more; the oldest first."""
         heads = await self.do(self.store.heads, unfinished=True)
         now = await self.do(self.store.now)
-        return [head for head in reversed(heads) if head.phase != "paused" and not is_driven(head, now)]
+        return [head for head in reversed(heads) if head.phase != "paused" and driver_of(head, now) is None]
 
     async def ask_driver(self, run_id: str, kind: str, by: str | None, why: str | None) -> None:
         """Leave word for the process that drives the run. Raises RunNotActive where none does, UnknownRun."""
         head = await self.do(self.store.head, run_id)
-        if not is_driven(head, await self.do(self.store.now)):
+        if driver_of(head, await self.do(self.store.now)) is None:
             if head.phase == "paused" and kind == "pause":
                 return
             if head.phase in FINAL:
@@ -116,12 +116,13 @@ class Keeper:
             lease = await self.acquire(run_id)
         except RunHeld:
             await self._until_taken(run_id)
+            run = (await self.load(run_id)).run
         else:
             try:
-                await self._take_down(run_id, lease, now)
+                run = await self._take_down(run_id, lease, now)
             finally:
                 await self.do(self.store.release, lease)
-        decided = (await self.load(run_id)).run.approvals.decided.get(asked.approval)
+        decided = run.approvals.decided.get(asked.approval)
         if has_expired(asked, now):
             raise DecisionRefused(f"the approval of {asked.task!r} has expired", hint="it counts as rejected")
         if decided is not None and (decided.decision, decided.by, decided.why) != (verdict, by, why):
@@ -134,15 +135,15 @@ class Keeper:
             if not await self.do(self.store.requests, (run_id,)):
                 return
 
-    async def _take_down(self, run_id: str, lease: Lease, now: float) -> None:
-        """Make decisions that were left in the store a part of the run's journal."""
+    async def _take_down(self, run_id: str, lease: Lease, now: float) -> Run:
+        """Make decisions that were left in the store a part of the run's journal. Returns the run after them."""
         loaded = await self.load(run_id)
         requests = await self.do(self.store.requests, (run_id,))
         decisions = [request for request in requests if request.kind == "decide"]
         run = loaded.run
         late = [asked for asked in run.approvals.open.values() if has_expired(asked, now)]
         if run.final or not (decisions or late):
-            return
+            return run
         journal = self.journal(run, lease, loaded.checksum)
         _record(run, journal, RunTakenUp(driver=str(self.owner), why="decide"), now)
         for request in decisions:
@@ -153,11 +154,11 @@ class Keeper:
                 _record(run, journal, decision_on(asked, "expired"), now)
         journal.prepare()
         await self.do(journal.write)
+        return run
 
     async def shown(self, run_id: str, upto: int | None = None) -> RunResult:
         """A run as its journal has it."""
-        loaded = await self.load(run_id, upto=upto)
-        return result_of(loaded.run, resumable=True, elapsed=round(loaded.run.active_time(loaded.run.at), 6))
+        return (await self.load(run_id, upto=upto)).result()
 
 
 def keeper_of(store: Store | str | os.PathLike[str], clock: Clock, key: bytes | None) -> Keeper:
@@ -171,11 +172,6 @@ def waiting_for(result: RunResult, kind: str, error: FsmAgentError) -> RunResult
     hint = f" ({error.hint})" if error.hint else ""
     reason = {"kind": kind, "task": None, "message": f"{error.message}{hint}"}
     return structs.replace(result, reason=reason)
-
-
-def is_driven(head: RunHead, now: float) -> bool:
-    """Whether somebody drives the run at the moment, as far as one can tell."""
-    return head.driver is not None and head.until > now and not is_gone(Owner.of_text(head.driver))
 
 
 def _record(run: Run, journal: StoredJournal, event: Event, now: float) -> None:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from fsm_agent.clock import Clock
-from fsm_agent.core.events import CancelAsked, Event
+from fsm_agent.core.events import CancelAsked, Event, TakenUpFor
 from fsm_agent.core.result import RunResult, result_of
 from fsm_agent.core.run import Run
 from fsm_agent.engine.asking import answer
-from fsm_agent.engine.driver import Driver, TakenUpFor
+from fsm_agent.engine.driver import Driver
 from fsm_agent.engine.keeping import Keeper, waiting_for
 from fsm_agent.errors import (
     RunExists,

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Literal, Protocol
 
 from fsm_agent.core.calls import Call, interruption
-from fsm_agent.core.events import Event, TaskEvaluated, TaskInterrupted, VisitDiscarded
+from fsm_agent.core.events import Event, TaskInterrupted
+from fsm_agent.core.judging import Outcome, judge
 from fsm_agent.core.run import Run
 from fsm_agent.engine.compensating import what_became_of
 from fsm_agent.engine.policies import Policies
@@ -44,23 +45,18 @@ def take_up_calls(driver: TakerUp, now: float) -> None:
     for place in sorted(run.running):
         call = run.calls[place]
         if run.schedule.nodes[place].status != "RUNNING":
-            driver.record(_discarded(run, place, call))
+            _lost(driver, place, call)
         elif call.calling:
             _interrupt(driver, place, call)
         else:
             _wait_again(driver, place, call, now)
 
 
-def _discarded(run: Run, place: int, call: Call) -> VisitDiscarded:
-    """A jump had reset the task: it runs again whatever the call came to."""
-    return VisitDiscarded(
-        task=run.compiled.graph.ids[place],
-        visit=call.visit,
-        status="FAILED",
-        attempts=call.attempts,
-        retried=call.retried,
-        error=interruption(call.attempts),
-    )
+def _lost(driver: TakerUp, place: int, call: Call) -> None:
+    """The call counts as failed: a jump has reset its task meanwhile, or the run is ending."""
+    error = interruption(call.attempts)
+    for event in judge(driver.run, Outcome(place, call.visit, call.attempts, call.retried, error=error)):
+        driver.record(event)
 
 
 def _interrupt(driver: TakerUp, place: int, call: Call) -> None:
@@ -68,16 +64,15 @@ def _interrupt(driver: TakerUp, place: int, call: Call) -> None:
     ready = driver.turns.recall(place)
     then: Then = "ask" if ready is None else _what_follows(driver, place, call, ready)
     if run.is_ending and (place != run.cleaning or then == "ask"):
-        driver.record(_failed(run, place, call))
+        _lost(driver, place, call)
         return
     task = run.compiled.graph.ids[place]
-    is_again = then in ("again", "repeat")
     driver.record(
         TaskInterrupted(task=task, visit=call.visit, attempt=call.attempts, then="again" if then == "repeat" else then)
     )
     if ready is None or then == "ask":
         return
-    if is_again:
+    if then in ("again", "repeat"):
         driver.record(again(run, place, same=then == "repeat"))
         driver.visit(ready).go_on()
     else:
@@ -99,25 +94,13 @@ def _fallback_skill(driver: TakerUp, place: int, ready: Ready) -> Skill | None:
     return driver.turns.services.registry.get(fallback.skill)
 
 
-def _failed(run: Run, place: int, call: Call) -> TaskEvaluated:
-    """The run is ending: nothing but clean-up is called any more."""
-    return TaskEvaluated(
-        task=run.compiled.graph.ids[place],
-        visit=call.visit,
-        status="FAILED",
-        attempts=call.attempts,
-        retried=call.retried,
-        error=interruption(call.attempts),
-    )
-
-
 def _wait_again(driver: TakerUp, place: int, call: Call, now: float) -> None:
     """Nothing was under way: the visit goes on with its next call, at its time."""
     ready = driver.turns.recall(place)
     if ready is not None:
         driver.visit(ready).wait(max(0.0, call.due - now))
     elif driver.run.is_ending:
-        driver.record(_failed(driver.run, place, call))
+        _lost(driver, place, call)
     else:
         task = driver.run.compiled.graph.ids[place]
         driver.record(TaskInterrupted(task=task, visit=call.visit, attempt=call.attempts, then="ask"))

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from fsm_agent.core.events import Event, RunForked
 from fsm_agent.core.machine import FINAL
-from fsm_agent.core.result import RunResult, result_of
+from fsm_agent.core.result import RunResult
 from fsm_agent.core.run import Run
 from fsm_agent.errors import UsageError
 from fsm_agent.journal import codec
 from fsm_agent.journal.holes import Holes
-from fsm_agent.journal.loading import Loaded, PlanReader, StoredPlans, fold, load
-from fsm_agent.journal.owners import Owner, is_gone
+from fsm_agent.journal.loading import Loaded, StoredPlans, fold, load
+from fsm_agent.journal.owners import driver_of
 from fsm_agent.journal.projection import Projection
 from fsm_agent.journal.records import Batch, RunHead, StoredEvent, StoredPlan
 from fsm_agent.journal.store import Store
@@ -67,8 +67,7 @@ class Archive:
         first = next(iter(self._store.events(head.run_id, upto=1)), None)
         words = json.loads(first.body) if first is not None else {}
         plan = json.loads(self._store.plan(head.plan).body) if head.plan and words.get("goal") is None else {}
-        owner = Owner.of_text(head.driver) if head.driver is not None else None
-        is_driven = owner is not None and head.until > now and not is_gone(owner)
+        driver = driver_of(head, now)
         return Listed(
             run_id=head.run_id,
             phase=head.phase,
@@ -77,8 +76,8 @@ class Archive:
             created=head.created,
             changed=head.changed,
             events=head.seq,
-            driver=str(owner) if is_driven else None,
-            left_behind=not is_driven and head.phase not in FINAL and head.phase != "paused",
+            driver=str(driver) if driver is not None else None,
+            left_behind=driver is None and head.phase not in FINAL and head.phase != "paused",
         )
 
     def load(self, run_id: str, at: int | None = None) -> Loaded:
@@ -87,8 +86,7 @@ class Archive:
 
     def show(self, run_id: str, at: int | None = None) -> RunResult:
         """A run as its journal has it, or as it was after its event number `at`."""
-        run = self.load(run_id, at).run
-        return result_of(run, resumable=True, elapsed=round(run.active_time(run.at), 6))
+        return self.load(run_id, at).result()
 
     def events(self, run_id: str, after: int = 0) -> Iterator[Event]:
         """The events of a run, secrets that skills returned as `***`. Raises UnknownRun, JournalBroken."""
@@ -100,16 +98,17 @@ class Archive:
             if stored.seq > after:
                 yield event if holes is None else holes.filled(event)
 
-    def moments(self, run_id: str, events: Sequence[Event]) -> MomentsOf:
-        """The run as it was after any of its events."""
-        return MomentsOf(run_id, events, self._plans())
+    def moments(self, run_id: str, events: Sequence[Event]) -> Callable[[int], Run]:
+        """The run as it was after an event, by its number; folded anew each time, so that whoever asks may keep it."""
+        plans = self._plans()
+        return lambda seq: fold(run_id, events[:seq], plans)
 
     def replay(self, run_id: str) -> Replay:
         """Fold the whole journal through the machine again, without any snapshot. Raises JournalBroken."""
         head = self._store.head(run_id)
         loaded = load(self._store, run_id, self._plans(), upto=head.seq)
         transitions = sum(event.type == "phase_changed" for event in loaded.stored)
-        return Replay(run_id, head.seq, transitions, result_of(loaded.run, resumable=True))
+        return Replay(run_id, head.seq, transitions, loaded.result())
 
     def fork(self, run_id: str, at: int, new_id: str) -> RunResult:
         """A new run that begins as the first `at` events of another one. It is then resumed like any that rests.
@@ -123,7 +122,7 @@ class Archive:
         last = loaded.stored[-1]
         forked = RunForked(source=run_id, upto=at, seq=at + 1, at=last.at, run_id=new_id)
         stored = [*loaded.stored, codec.encode(forked)]
-        self.bring_in(new_id, stored, [self._store.plan(digest) for digest in _digests(loaded.stored)])
+        self.bring_in(new_id, stored, self.plans_of(loaded.stored))
         return self.show(new_id)
 
     def bring_in(self, run_id: str, stored: Sequence[StoredEvent], plans: Sequence[StoredPlan]) -> None:
@@ -152,26 +151,9 @@ class Archive:
         return old
 
     def plans_of(self, stored: Sequence[StoredEvent]) -> list[StoredPlan]:
-        """The plans that these events speak of."""
-        return [self._store.plan(digest) for digest in _digests(stored)]
+        """The plans that these events speak of, each once."""
+        found = [json.loads(event.body)["digest"] for event in stored if event.type == "plan_adopted"]
+        return [self._store.plan(digest) for digest in dict.fromkeys(found)]
 
     def _plans(self) -> StoredPlans:
         return StoredPlans(self._store.plan)
-
-
-class MomentsOf:
-    """A run at any of its moments."""
-
-    def __init__(self, run_id: str, events: Sequence[Event], plans: PlanReader) -> None:
-        self._run_id = run_id
-        self._events = events
-        self._plans = plans
-
-    def __call__(self, seq: int) -> Run:
-        """The run after event number `seq`, folded anew: whoever asks may keep it."""
-        return fold(self._run_id, self._events[:seq], self._plans)
-
-
-def _digests(stored: Sequence[StoredEvent]) -> list[str]:
-    found = [json.loads(event.body)["digest"] for event in stored if event.type == "plan_adopted"]
-    return list(dict.fromkeys(found))

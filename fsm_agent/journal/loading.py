@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import msgspec
 
 from fsm_agent.core.events import SCHEMA_VERSION, Event, PlanAdopted, RunStarted
+from fsm_agent.core.result import RunResult, result_of
 from fsm_agent.core.run import Run
 from fsm_agent.core.snapshots import CARRIERS, restore
 from fsm_agent.errors import FsmAgentError, InvalidPlan, JournalBroken, SnapshotRefused, StoreTooNew, UsageError
@@ -107,6 +108,10 @@ class Loaded:
     snapshot: StoredSnapshot | None = None
     mark: str = ""
     """What holes for secrets bear."""
+
+    def result(self) -> RunResult:
+        """The run, for whoever looks at it."""
+        return result_of(self.run, resumable=True, elapsed=round(self.run.active_time(self.run.at), 6))
 
     def with_secrets(self, secrets: Mapping[str, Any], plans: PlanReader) -> Holes | None:
         """Fold anew with the secrets where they were. Returns what stands for them in the store, if anything does."""

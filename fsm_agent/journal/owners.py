@@ -8,6 +8,8 @@ from pathlib import Path
 
 import msgspec
 
+from fsm_agent.journal.records import RunHead
+
 
 class Owner(msgspec.Struct, frozen=True, omit_defaults=True):
     """One engine in one process."""
@@ -48,6 +50,16 @@ def is_gone(owner: Owner) -> bool:
         return False
     started = _started(owner.pid)
     return started != owner.started if started is not None else _no_such_process(owner.pid)
+
+
+def driver_of(head: RunHead, now: float) -> Owner | None:
+    """Who drives the run at the moment, as far as one can tell: None where that was given up, the lease ran out, or the
+    driver is gone for certain.
+    """
+    if head.driver is None or head.until <= now:
+        return None
+    owner = Owner.of_text(head.driver)
+    return None if is_gone(owner) else owner
 
 
 def _host() -> str:

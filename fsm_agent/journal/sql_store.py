@@ -12,9 +12,8 @@ import msgspec
 
 from fsm_agent.core.machine import FINAL
 from fsm_agent.errors import JournalBroken, LeaseLost, RunExists, RunHeld, StoreBusy, UnknownRun
-from fsm_agent.journal import owners
 from fsm_agent.journal.database import Database, Row, Step
-from fsm_agent.journal.owners import Owner
+from fsm_agent.journal.owners import Owner, driver_of
 from fsm_agent.journal.patience import patiently
 from fsm_agent.journal.records import Batch, Lease, Request, RunHead, StoredEvent, StoredPlan, StoredSnapshot
 
@@ -117,8 +116,9 @@ class SqlStore:
         def work() -> Lease:
             while True:
                 head, now = self._head(run_id), self._db.now()
-                if not _is_free(head, now):
-                    raise RunHeld(run_id, str(Owner.of_text(head.driver or "")), head.until)
+                holder = driver_of(head, now)
+                if holder is not None:
+                    raise RunHeld(run_id, str(holder), head.until)
                 taken = self._db.rows("take_run", (driver, now + ttl, head.number, head.fence))
                 if taken:
                     return Lease(run_id, head.number, taken[0][0])
@@ -276,7 +276,7 @@ class SqlStore:
     def _remove(self, run_id: str) -> int:
         rows = self._of_run("head", run_id)
         head = RunHead(*rows[0]) if rows else None
-        if head is None or not _is_free(head, self._db.now()):
+        if head is None or driver_of(head, self._db.now()) is not None:
             return 0
         number = head.number
         removed = self._db.change("remove_run", (number, head.fence))
@@ -312,11 +312,6 @@ class SqlStore:
         most = _REST if upto is None else min(upto, _REST)
         rows = self._db.rows("events", (base | max(after, 0), base | max(most, 0)))
         return [StoredEvent(key & _REST, at, kind, body) for key, at, kind, body in rows]
-
-
-def _is_free(head: RunHead, now: float) -> bool:
-    """Whether nobody drives the run: it was given up, its lease ran out, or its driver is gone for certain."""
-    return head.driver is None or head.until <= now or owners.is_gone(Owner.of_text(head.driver))
 
 
 def _request(number: int, run_id: str, at: float, kind: str, body: str) -> Request:

@@ -109,6 +109,17 @@ class Call:
     key: str
 
 
+def scripted(script: Mapping[str, Callable[[int, int], Any]], context: SkillContext) -> Any:
+    """What a script says of a call: data, with its `writes` made, or an exception, which is raised."""
+    play = script.get(context.task.id)
+    outcome = play(context.visit, context.attempt) if play is not None else {"n": context.visit}
+    if isinstance(outcome, Exception):
+        raise outcome
+    for key, value in (outcome.pop("writes", None) or {}).items():
+        context.set(key, value)
+    return outcome
+
+
 @dataclass
 class World:
     """A folder with a store, a clock that goes on over all deaths, and a ledger of all calls."""
@@ -134,12 +145,7 @@ class World:
             name = context.task.id
             self.ledger.append(Call(name, context.visit, context.attempt, context.idempotency_key))
             await asyncio.sleep(0)
-            outcome = self.script[name](context.visit, context.attempt) if name in self.script else {"n": context.visit}
-            if isinstance(outcome, Exception):
-                raise outcome
-            for key, value in (outcome.pop("writes", None) or {}).items():
-                context.set(key, value)
-            return outcome
+            return scripted(self.script, context)
 
         @skill(idempotent=True)
         async def work(context: SkillContext) -> Any:

@@ -14,6 +14,7 @@ from fsm_agent import PlannerEngine, RunResult, SkillContext, skill
 from fsm_agent.errors import LeaseLost, RunExists, RunHeld
 from fsm_agent.journal.opening import open_store
 from fsm_agent.testing import FixedRandom
+from tests.crash.harness import scripted
 from tests.crash.plans import BUSY, BUSY_SCRIPT
 from tests.engine.support import drive
 
@@ -27,23 +28,9 @@ def url(postgres_url: str) -> Iterator[str]:
         connection.execute(f"DROP SCHEMA IF EXISTS {schema} CASCADE")
 
 
-CALLS: list[tuple[str, int]] = []
-
-
-async def play(context: SkillContext) -> Any:
-    name = context.task.id
-    CALLS.append((name, context.visit))
-    outcome = BUSY_SCRIPT[name](context.visit, context.attempt) if name in BUSY_SCRIPT else {"n": context.visit}
-    if isinstance(outcome, Exception):
-        raise outcome
-    for key, value in (outcome.pop("writes", None) or {}).items():
-        context.set(key, value)
-    return outcome
-
-
 @skill(idempotent=True)
 async def work(context: SkillContext) -> Any:
-    return await play(context)
+    return scripted(BUSY_SCRIPT, context)
 
 
 def engine(url: str, *skills: Any, **words: Any) -> PlannerEngine:
