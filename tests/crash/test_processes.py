@@ -142,7 +142,7 @@ def lock_for_a_while(path: Path) -> None:
     con.close()
 
 
-def test_downtime_does_not_count_for_the_deadline(tmp_path: Path) -> None:
+def test_time_in_which_a_run_rested_does_not_count_for_the_deadline(tmp_path: Path) -> None:
     @skill
     async def quick() -> dict[str, Any]:
         return {}
