@@ -202,8 +202,9 @@ class PlannerEngine:
     ) -> None:
         """Decide what a run waits for: `approve` or `reject`, or about a failed task `rerun done skip fail`.
 
-        `task` is the task's id, or the approval's where several wait for one task. `result` is the data of a task that
-        is `done`. A live run goes on by itself; a paused one by `resume`. Raises DecisionRefused, UnknownRun, NotJson.
+        `task` is the task's id, or the approval's where several wait for one task; None is the plan itself. `result` is
+        the data of a task that is `done`. A live run goes on by itself; a paused one by `resume`. Raises
+        DecisionRefused, UnknownRun, NotJson.
         """
         verdict = VERDICTS.get(decision)
         if verdict is None:

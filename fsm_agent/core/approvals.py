@@ -125,13 +125,13 @@ class Approvals:
         return any(not asked.approver or key in self.handed_on for key, asked in self.open.items())
 
     def find(self, which: str | None, decision: Verdict) -> ApprovalAsked:
-        """The open approval that a decision is for, by its id or by its task's.
+        """The open approval that a decision is for, by its id or by its task's. None is the plan, and nothing else.
 
         Raises DecisionRefused if there is none, several, it was decided already, or it cannot be decided like this.
         """
         asked = self.open.get(which) if which is not None else None
         if asked is None:
-            asked = self._by_task(which)
+            asked = self._about(which)
         if decision not in ALLOWED[asked.kind]:
             allowed = ", ".join(_WORDS.get(word, word) for word in ALLOWED[asked.kind] if word != "expired")
             raise DecisionRefused(
@@ -140,17 +140,21 @@ class Approvals:
             )
         return asked
 
-    def _by_task(self, which: str | None) -> ApprovalAsked:
-        found = [asked for asked in self.open.values() if which is None or asked.task == which]
+    def _about(self, task: str | None) -> ApprovalAsked:
+        found = [asked for asked in self.open.values() if asked.task == task]
         if len(found) == 1:
             return found[0]
-        name = "the run" if which is None else repr(which)
+        name = "the plan" if task is None else repr(task)
         if found:
             ids = ", ".join(asked.approval for asked in found)
             raise DecisionRefused(f"{len(found)} approvals wait for {name}", hint=f"name one of them: {ids}")
-        before = self.decided.get(which or "") or next(
-            (d for d in reversed(self.decided.values()) if d.task == which), None
+        before = self.decided.get(task or "") or next(
+            (d for d in reversed(self.decided.values()) if d.task == task), None
         )
         if before is not None:
             raise decided_already(name, before.decision, before.by, before.at)
-        raise DecisionRefused(f"nothing waits for a decision about {name}")
+        raise DecisionRefused(f"nothing waits for a decision about {name}", hint=self._hint())
+
+    def _hint(self) -> str:
+        waiting = dict.fromkeys("the plan" if asked.task is None else repr(asked.task) for asked in self.open.values())
+        return f"what waits: {', '.join(waiting)}" if waiting else ""

@@ -14,7 +14,14 @@ from msgspec import structs
 
 from fsm_agent.clock import Timer
 from fsm_agent.core.approvals import approval_id, decision_on, digest_of, has_expired
-from fsm_agent.core.events import ApprovalAsked, ApprovalHandedOn, ApprovalKind, Verdict
+from fsm_agent.core.events import (
+    ApprovalAsked,
+    ApprovalDecided,
+    ApprovalHandedOn,
+    ApprovalKind,
+    DecisionIgnored,
+    Verdict,
+)
 from fsm_agent.core.rollback import question_about_compensation
 from fsm_agent.engine.host import RunHost
 from fsm_agent.errors import DecisionRefused
@@ -202,14 +209,13 @@ class Approving:
         by: str | None = None,
         why: str | None = None,
         result: Any = None,
-        at: float | None = None,
     ) -> None:
-        """Someone decides about an approval (by its id, or its task's only one), or did so at the time of day `at`.
+        """Someone decides about an approval: by its id, its task's, or None for the plan.
 
         Raises DecisionRefused, NotJson.
         """
         event = self._host.run.approvals.find(which, verdict)
-        if has_expired(event, self._host.clock.now() if at is None else at):
+        if has_expired(event, self._host.clock.now()):
             self._settle(event, "expired", by=None, why=None)
             raise DecisionRefused(f"the approval of {event.task!r} has expired", hint="it counts as rejected")
         self._settle(event, verdict, by=by, why=why, result=to_plain(result))
@@ -217,8 +223,13 @@ class Approving:
     def _settle(
         self, event: ApprovalAsked, verdict: Verdict, *, by: str | None, why: str | None, result: Any = None
     ) -> None:
-        self._forget(event.approval)
-        self._host.tell(decision_on(event, verdict, by=by, why=why, result=result))
+        self.take(decision_on(event, verdict, by=by, why=why, result=result))
+
+    def take(self, event: ApprovalDecided | DecisionIgnored) -> None:
+        """Record a decision: who is asked about it still is not waited for any more."""
+        if isinstance(event, ApprovalDecided):
+            self._forget(event.approval)
+        self._host.tell(event)
 
     def _forget(self, approval: str) -> None:
         """A question is answered, or put anew: whoever was asked before is not waited for any more."""

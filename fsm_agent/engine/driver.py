@@ -483,10 +483,13 @@ class Driver:
         by: str | None,
         why: str | None,
         result: Any = None,
-        at: float | None = None,
     ) -> None:
-        """Someone decides about what waits, or did so at the time of day `at`. Raises DecisionRefused, NotJson."""
-        self.approving.decide(which, verdict, by=by, why=why, result=result, at=at)
+        """Someone decides about what waits. Raises DecisionRefused, NotJson."""
+        self.approving.decide(which, verdict, by=by, why=why, result=result)
+
+    def decided(self, event: ev.ApprovalDecided | ev.DecisionIgnored) -> None:
+        """Someone decided elsewhere."""
+        self.approving.take(event)
 
     def answering(self, request: int) -> None:
         """What is recorded next answers a request from the store."""

@@ -13,17 +13,18 @@ from msgspec import structs
 
 from fsm_agent.clock import Clock
 from fsm_agent.core.approvals import decided_already, decision_on, has_expired
-from fsm_agent.core.events import DecisionIgnored, Event, RunTakenUp, Verdict
+from fsm_agent.core.events import Event, RunTakenUp, Verdict
 from fsm_agent.core.machine import FINAL
 from fsm_agent.core.result import RunResult
 from fsm_agent.core.run import Run
 from fsm_agent.engine.attending import POLL, Attendant
+from fsm_agent.engine.decisions import decision_in, request_body
 from fsm_agent.engine.keys import DigestKey
 from fsm_agent.errors import DecisionRefused, FsmAgentError, RunHeld, RunNotActive
 from fsm_agent.journal.loading import Loaded, PlanReader, StoredPlans, load
 from fsm_agent.journal.opening import open_store
 from fsm_agent.journal.owners import Owner, driver_of, this_process
-from fsm_agent.journal.records import Lease, Request, RunHead
+from fsm_agent.journal.records import Lease, RunHead
 from fsm_agent.journal.store import Store
 from fsm_agent.journal.writer import StoredJournal
 from fsm_agent.jsonable import encode, to_plain
@@ -106,8 +107,7 @@ class Keeper:
         loaded = await self.load(run_id)
         asked = loaded.run.approvals.find(which, verdict)
         if not has_expired(asked, now):
-            words = {"approval": asked.approval, "decision": verdict, "by": by, "why": why, "result": result}
-            body = encode(words).decode()
+            body = encode(request_body(asked.approval, verdict, by, why, result)).decode()
             first = await self.do(self.store.ask, run_id, "decide", body, at=now, key=asked.approval)
             if first is not None:
                 word, person = first.body.get("decision"), first.body.get("by")
@@ -148,7 +148,7 @@ class Keeper:
         _record(run, journal, RunTakenUp(driver=str(self.owner), why="decide"), now)
         for request in decisions:
             journal.answer(request.number)
-            _record(run, journal, _decision(run, request), now)
+            _record(run, journal, decision_in(run, request), now)
         for asked in late:
             if asked.approval in run.approvals.open:
                 _record(run, journal, decision_on(asked, "expired"), now)
@@ -178,15 +178,3 @@ def _record(run: Run, journal: StoredJournal, event: Event, now: float) -> None:
     stamped = structs.replace(event, seq=run.seq + 1, at=now, run_id=run.run_id)
     run.evolve(stamped)
     journal.append(stamped)
-
-
-def _decision(run: Run, request: Request) -> Event:
-    body = request.body
-    approval, verdict, by, why = body["approval"], body["decision"], body.get("by"), body.get("why")
-    try:
-        asked = run.approvals.find(approval, verdict)
-    except DecisionRefused as refused:
-        return DecisionIgnored(approval=approval, decision=verdict, by=by, why=why, message=refused.message)
-    if has_expired(asked, request.at):
-        return decision_on(asked, "expired")
-    return decision_on(asked, verdict, by=by, why=why, result=body.get("result"))

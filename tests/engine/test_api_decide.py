@@ -56,15 +56,20 @@ def test_a_decision_that_fits_nothing_that_waits_is_refused() -> None:
     drive(main())
 
 
-def test_a_decision_for_the_only_thing_that_waits_needs_no_name() -> None:
+@pytest.mark.parametrize("decision", ["approve", "reject"])
+def test_a_decision_about_the_plan_never_answers_a_task_even_if_that_is_all_that_waits(decision: str) -> None:
     made = basic()
 
     async def main() -> RunResult:
         await made.engine.run(plan_of(ASKS), run_id="r")
-        await made.engine.decide("r", None, "approve")
+        with pytest.raises(DecisionRefused, match="nothing waits for a decision about the plan") as refused:
+            await made.engine.decide("r", None, decision)
+        assert refused.value.hint == "what waits: 'ask'"
         return await made.engine.resume("r")
 
-    assert drive(main()).tasks["ask"].status == "SUCCEEDED"
+    result = drive(main())
+    assert (result.phase, len(result.waiting)) == ("paused", 1)
+    assert made.calls.order == []
 
 
 def test_a_run_that_is_resumed_before_anybody_decided_pauses_again() -> None:

@@ -75,7 +75,7 @@ def test_f07_a_decision_for_nobody_in_particular_is_refused_while_two_wait() -> 
         paused = await made.engine.run(TWINS, run_id="r")
         with pytest.raises(DecisionRefused) as refused:
             await made.engine.decide("r", None, "approve")
-        assert all(each["approval"] in refused.value.hint for each in paused.waiting)
+        assert all(repr(each["task"]) in refused.value.hint for each in paused.waiting)
         return await made.engine.resume("r")
 
     result = drive(main())
