@@ -31,6 +31,8 @@ class Call(msgspec.Struct, gc=False):
     """What the last attempt failed with."""
     due: float = 0.0
     """When the next attempt may be made, in seconds since 1970."""
+    idempotent: bool = False
+    """Whether a second call did no harm when the last one was made."""
 
     def attempt_failed(self, event: AttemptFailed) -> None:
         """An attempt is over, and something follows it."""
@@ -48,6 +50,7 @@ class Call(msgspec.Struct, gc=False):
         self.attempts = event.attempt
         self.retried = max(self.retried, event.attempt - 1)  # only a further attempt says that one was tried again
         self.fallback = event.fallback
+        self.idempotent = event.idempotent
 
     def interrupted(self, event: TaskInterrupted) -> None:
         """The process that made the call is gone."""
@@ -63,8 +66,8 @@ class Call(msgspec.Struct, gc=False):
 def call_of(event: TaskStarted, asked: ApprovalAsked | None) -> Call:
     """The call that a visit begins with; `asked` holds the parameters, if a person agreed to them."""
     if asked is not None:
-        return Call(event.visit, asked.parameters, asked.digest)
-    return Call(event.visit, event.parameters, event.seal)
+        return Call(event.visit, asked.parameters, asked.digest, idempotent=event.idempotent)
+    return Call(event.visit, event.parameters, event.seal, idempotent=event.idempotent)
 
 
 def interruption(attempt: int) -> TaskError:

@@ -141,6 +141,8 @@ class TaskStarted(Event, frozen=True, gc=False, tag="task_started"):
     """As rendered; absent where the approval or the plan holds the very same."""
     seal: str = ""
     """A keyed digest of the true parameters, where secrets are left out of the record."""
+    idempotent: bool = False
+    """Whether a second call did no harm when this one was made: what the skill says later counts for later calls."""
 
 
 class AttemptStarted(Event, frozen=True, gc=False, tag="attempt_started"):
@@ -150,6 +152,7 @@ class AttemptStarted(Event, frozen=True, gc=False, tag="attempt_started"):
     visit: int
     attempt: int
     fallback: bool = False
+    idempotent: bool = False
 
 
 class TaskInterrupted(Event, frozen=True, gc=False, tag="task_interrupted"):
@@ -258,6 +261,7 @@ class CompensationStarted(Event, frozen=True, gc=False, tag="compensation_starte
     visit: int
     attempt: int = 1
     parameters: dict[str, Any] | None = None
+    idempotent: bool = False
 
 
 class Compensated(Event, frozen=True, gc=False, tag="compensated"):

@@ -114,6 +114,9 @@ class Recall:
     def _visit_refused(self, event: ev.VisitRefused) -> None:
         self.limited[self._index[event.task]] = limit_error(event)
 
+    def _run_forked(self, event: ev.RunForked) -> None:  # noqa: ARG002 - the handlers' signature
+        self._approved.clear()
+
     def _approval_asked(self, event: ev.ApprovalAsked) -> None:
         self._asked[event.approval] = event
 
@@ -153,6 +156,7 @@ _HANDLERS: Final[dict[type[ev.Event], Callable[[Recall, Any], None]]] = {
     ev.VisitDiscarded: Recall._visit_discarded,
     ev.TaskSkipped: Recall._task_skipped,
     ev.VisitRefused: Recall._visit_refused,
+    ev.RunForked: Recall._run_forked,
     ev.ApprovalAsked: Recall._approval_asked,
     ev.ApprovalDecided: Recall._approval_decided,
     ev.CriteriaJudged: Recall._only_pointed,

@@ -218,7 +218,7 @@ def _started(run: Run, event: ev.RollbackStarted) -> None:
 def _compensation_started(run: Run, event: ev.CompensationStarted) -> None:
     back, place = _current(run), run.compiled.graph.index[event.task]
     back.calling = place
-    back.call = Call(event.visit, attempts=event.attempt)
+    back.call = Call(event.visit, attempts=event.attempt, idempotent=event.idempotent)
     back.attempts = event.attempt
     run.schedule.turns.take(place)
     run.context.open_view(place)

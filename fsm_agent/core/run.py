@@ -288,6 +288,14 @@ class Run(RunState):
             detail = f"the record says that the run finished as {event.phase!r}"
             raise IllegalTransition(self.phase, "run_finished", (), detail=detail)
 
+    def _run_forked(self, event: ev.RunForked) -> None:  # noqa: ARG002 - the handlers' signature
+        """What people agreed to was for the other run: where nothing had come of it yet, they are asked anew."""
+        self._approved.clear()
+        for place in sorted(self.interrupted - self.running):
+            if self.schedule.nodes[place].status == "READY":
+                self.schedule.wait(place)
+                self.to_ask.append(place)
+
     def _nothing(self, event: ev.Event) -> None:
         """A fact that changes nothing in the state."""
 
@@ -466,7 +474,7 @@ _CHANGES: dict[type[ev.Event], Callable[[Run, Any], None]] = {
     ev.AttemptStarted: Run._attempt_started,
     ev.TaskInterrupted: Run._task_interrupted,
     ev.RunTakenUp: Run._taken_up,
-    ev.RunForked: Run._nothing,
+    ev.RunForked: Run._run_forked,
     ev.DecisionIgnored: Run._nothing,
     ev.CallAbandoned: Run._nothing,
     ev.LoopBlocked: Run._nothing,

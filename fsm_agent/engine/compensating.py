@@ -43,9 +43,11 @@ def compensation_at_turn(turns: TurnTaker, place: int) -> TurnTaken:
     ready.undoes = task
     attempt = _under_way(run).attempts + 1
     shown = dict(turns.secrets.out_of(ready.parameters))
-    return TurnTaken(
-        [*notes, CompensationStarted(task=task.task.id, visit=visit, attempt=attempt, parameters=shown)], ready
+    idempotent = skill.spec.idempotent
+    started = CompensationStarted(
+        task=task.task.id, visit=visit, attempt=attempt, parameters=shown, idempotent=idempotent
     )
+    return TurnTaken([*notes, started], ready)
 
 
 def what_became_of(run: Run, registry: SkillRegistry) -> Event | None:
@@ -71,7 +73,7 @@ def _may_be_called_again(registry: SkillRegistry, task: CompiledTask, call: Call
     except SkillError:
         return False
     policy = effective_policy(SkillPolicy(), spec.policy, idempotent=spec.idempotent)
-    return after_interruption(policy, call.attempts, call.interruptions) in ("again", "repeat")
+    return call.idempotent and after_interruption(policy, call.attempts, call.interruptions) in ("again", "repeat")
 
 
 def _compensation(run: Run, place: int) -> CompiledTask:

@@ -1,7 +1,8 @@
 """Going on with a run that another process drove: what it asked for, and what became of the calls it left.
 
 No settled task runs again. A call that was under way when the process died is *interrupted*: what is idempotent is
-called again, with the same key; about everything else a person decides.
+called again, with the same key; about everything else a person decides. It counts whether the skill was so when the
+call was made, and is so still.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ def _interrupt(driver: TakerUp, place: int, call: Call) -> None:
     if ready is None or then == "ask":
         return
     if then in ("again", "repeat"):
-        driver.record(again(run, place, same=then == "repeat"))
+        driver.record(again(run, place, idempotent=True, same=then == "repeat"))
         driver.visit(ready).go_on()
     else:
         driver.visit(ready).wait(0.0)
@@ -82,9 +83,9 @@ def _interrupt(driver: TakerUp, place: int, call: Call) -> None:
 def _what_follows(driver: TakerUp, place: int, call: Call, ready: Ready) -> Then:
     if not call.fallback:
         policy = driver.policies.of(driver.run.task(place), ready.skill)
-        return after_interruption(policy, call.attempts, call.interruptions)
+        return after_interruption(policy, call.attempts, call.interruptions) if call.idempotent else "ask"
     stand_in = _fallback_skill(driver, place, ready)
-    return "again" if stand_in is not None and stand_in.spec.idempotent else "ask"
+    return "again" if stand_in is not None and stand_in.spec.idempotent and call.idempotent else "ask"
 
 
 def _fallback_skill(driver: TakerUp, place: int, ready: Ready) -> Skill | None:

@@ -190,7 +190,8 @@ class TurnTaker:
                     error=error,
                 )
             ])  # fmt: skip
-        return TurnTaken([again(self.run, place)], ready)
+        idempotent = ready.skill.spec.idempotent and not call.fallback
+        return TurnTaken([again(self.run, place, idempotent=idempotent)], ready)
 
     def filtered(
         self, skill: Skill, task: CompiledTask, visit: int, parameters: Mapping[str, Any], notes: list[Event]
@@ -220,19 +221,23 @@ class TurnTaker:
         )
 
     def _started(self, ready: Ready, task: CompiledTask, *, approved: bool) -> TaskStarted:
+        idempotent = ready.skill.spec.idempotent
         known = approved or (task.parameters.constant and not ready.skill.before)
         if known:
-            return TaskStarted(task=task.task.id, visit=ready.visit)
+            return TaskStarted(task=task.task.id, visit=ready.visit, idempotent=idempotent)
         parameters = self.secrets.out_of(ready.parameters)
         seal = "" if parameters is ready.parameters else self.secrets.digest(ready.parameters)
-        return TaskStarted(task=task.task.id, visit=ready.visit, parameters=parameters, seal=seal)
+        return TaskStarted(
+            task=task.task.id, visit=ready.visit, parameters=parameters, seal=seal, idempotent=idempotent
+        )
 
 
-def again(run: Run, place: int, *, same: bool = False) -> AttemptStarted:
+def again(run: Run, place: int, *, idempotent: bool, same: bool = False) -> AttemptStarted:
     """One more call of a visit that is under way: its next attempt, or the `same` once more. A fallback is none."""
     call = run.calls[place]
     attempt = call.attempts if same or call.fallback else call.attempts + 1
-    return AttemptStarted(task=run.compiled.graph.ids[place], visit=call.visit, attempt=attempt, fallback=call.fallback)
+    task = run.compiled.graph.ids[place]
+    return AttemptStarted(task=task, visit=call.visit, attempt=attempt, fallback=call.fallback, idempotent=idempotent)
 
 
 def filter_event(task: str, visit: int, note: FilterNote, secrets: Secrets) -> FilterApplied:

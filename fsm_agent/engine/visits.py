@@ -163,7 +163,8 @@ class Visit:
         """The wait is over."""
         self._waiting = None
         self._next = self._attempt
-        self._host.tell(AttemptStarted(task=self.id, visit=self.number, attempt=self.attempts + 1))
+        attempt, idempotent = self.attempts + 1, self.policy.idempotent
+        self._host.tell(AttemptStarted(task=self.id, visit=self.number, attempt=attempt, idempotent=idempotent))
         self._host.when_durable(self._make_next)
 
     def _attempt(self) -> None:
@@ -307,7 +308,11 @@ class Visit:
         stand_in = self._acceptor.stand_in(self)
         if isinstance(stand_in, StandIn):
             self._next = partial(self._stand_in, stand_in)
-            self._host.tell(AttemptStarted(task=self.id, visit=self.number, attempt=self.attempts, fallback=True))
+            idempotent = stand_in.skill.spec.idempotent
+            started = AttemptStarted(
+                task=self.id, visit=self.number, attempt=self.attempts, fallback=True, idempotent=idempotent
+            )
+            self._host.tell(started)
             self._host.when_durable(self._make_next)
         else:
             self._without_call(stand_in)
