@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from fsm_agent.core.events import Event, RunForked
+from fsm_agent.core.events import Event, RunForked, RunStarted
 from fsm_agent.core.machine import FINAL
 from fsm_agent.core.result import RunResult
 from fsm_agent.core.run import Run
-from fsm_agent.errors import UsageError
+from fsm_agent.errors import JournalBroken, UsageError
 from fsm_agent.journal import codec
 from fsm_agent.journal.holes import Holes
 from fsm_agent.journal.loading import Loaded, StoredPlans, fold, load
@@ -36,6 +36,8 @@ class Listed:
     """Who drives it at the moment; None where nobody does."""
     left_behind: bool
     """Whether it was under way when its driver died: `recover` goes on with it."""
+    broken: str | None = None
+    """What is wrong with its journal, as far as its first event and its plan show."""
 
     def to_json(self) -> dict[str, Any]:
         """The same as plain data."""
@@ -64,21 +66,45 @@ class Archive:
         return (self._listed(head, now) for head in self._store.heads() if phase in (None, head.phase))
 
     def _listed(self, head: RunHead, now: float) -> Listed:
-        first = next(iter(self._store.events(head.run_id, upto=1)), None)
-        words = json.loads(first.body) if first is not None else {}
-        plan = json.loads(self._store.plan(head.plan).body) if head.plan and words.get("goal") is None else {}
+        goal, labels, broken = None, {}, None
+        try:
+            started = self._started(head.run_id)
+            goal, labels = started.goal or self._goal_of_plan(head), dict(started.labels)
+        except JournalBroken as error:
+            broken = error.message
         driver = driver_of(head, now)
         return Listed(
             run_id=head.run_id,
             phase=head.phase,
-            goal=words.get("goal") or plan.get("goal"),
-            labels=words.get("labels", {}),
+            goal=goal,
+            labels=labels,
             created=head.created,
             changed=head.changed,
             events=head.seq,
             driver=str(driver) if driver is not None else None,
             left_behind=driver is None and head.phase not in FINAL and head.phase != "paused",
+            broken=broken,
         )
+
+    def _started(self, run_id: str) -> RunStarted:
+        first = next(iter(self._store.events(run_id, upto=1)), None)
+        event = codec.decode(first, run_id) if first is not None else None
+        if not isinstance(event, RunStarted):
+            raise JournalBroken(run_id, "its first event is no start", seq=1)
+        return event
+
+    def _goal_of_plan(self, head: RunHead) -> str | None:
+        if head.plan is None:
+            return None
+        stored = self._store.plan(head.plan)
+        try:
+            plan = json.loads(stored.body) if stored is not None else None
+        except ValueError:
+            plan = None
+        if not isinstance(plan, dict):
+            raise JournalBroken(head.run_id, "its plan is not there any more, or no plan")
+        goal = plan.get("goal")
+        return goal if isinstance(goal, str) else None
 
     def load(self, run_id: str, at: int | None = None) -> Loaded:
         """A run, folded. Raises UnknownRun, JournalBroken, UsageError for an event that it does not have."""
@@ -128,7 +154,7 @@ class Archive:
     def bring_in(self, run_id: str, stored: Sequence[StoredEvent], plans: Sequence[StoredPlan]) -> None:
         """Write a whole run, in one transaction. Raises RunExists, JournalBroken (it does not fold)."""
         known = {plan.digest: plan for plan in plans}
-        reader = StoredPlans(lambda digest: known.get(digest) or StoredPlan(digest, "null"))
+        reader = StoredPlans(known.get)
         run = Run(run_id, reader.plan_of)
         projection = Projection(run)
         total = 0
@@ -153,7 +179,8 @@ class Archive:
     def plans_of(self, stored: Sequence[StoredEvent]) -> list[StoredPlan]:
         """The plans that these events speak of, each once."""
         found = [json.loads(event.body)["digest"] for event in stored if event.type == "plan_adopted"]
-        return [self._store.plan(digest) for digest in dict.fromkeys(found)]
+        plans = [self._store.plan(digest) for digest in dict.fromkeys(found)]
+        return [plan for plan in plans if plan is not None]
 
     def _plans(self) -> StoredPlans:
         return StoredPlans(self._store.plan)

@@ -49,7 +49,7 @@ class StoredPlans:
 
     def __init__(
         self,
-        read: Callable[[str], StoredPlan],
+        read: Callable[[str], StoredPlan | None],
         skills: Mapping[str, SkillSpec] | None = None,
         *,
         lenient: bool = False,
@@ -71,9 +71,11 @@ class StoredPlans:
         return compiled
 
     def _compile(self, adopted: PlanAdopted) -> CompiledPlan:
-        body = self._read(adopted.digest).body
+        stored = self._read(adopted.digest)
+        if stored is None:
+            raise JournalBroken(adopted.run_id, "its plan is not there any more", seq=adopted.seq)
         try:
-            plan = msgspec.json.decode(body)
+            plan = msgspec.json.decode(stored.body)
         except msgspec.MsgspecError:
             plan = None
         if not isinstance(plan, dict) or digest_of_plan(plan) != adopted.digest:

@@ -17,6 +17,7 @@ from fsm_agent.journal.store import Store
 from fsm_agent.plan.nearness import did_you_mean, near
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+_OPTIONS_OF_PATH = re.compile(r"\?(?:synchronous|busy_timeout)=")
 _KINDS = ("sqlite", "postgresql", "postgres")
 _PATIENCE = 5.0
 _SCHEMA = re.compile(r"[^\W\d]\w{0,62}")
@@ -28,7 +29,7 @@ def open_store(url: str | os.PathLike[str], *, clock: Clock | None = None) -> St
     | | |
     |---|---|
     | `sqlite:///runs.db`, `sqlite:////var/lib/runs.db` | a file, by its relative or absolute path |
-    | `runs.db` | the same, as a plain path, in which no character means anything |
+    | `runs.db` | the same, as a plain path: no character means anything, and it takes no options |
     | `postgresql://user@host:5432/database` | a database, with any options of libpq |
 
     Options: `busy_timeout`, for how many seconds to wait for others who write (5); for SQLite `synchronous`, `normal`
@@ -43,6 +44,8 @@ def open_store(url: str | os.PathLike[str], *, clock: Clock | None = None) -> St
     if scheme is None:
         if not text:
             raise UsageError("a store needs a path or a URL")
+        if isinstance(url, str) and _OPTIONS_OF_PATH.search(text):
+            raise UsageError("a plain path takes no options", hint=f"write it as sqlite:///{text}")
         return _sqlite(text, {}, clock)
     kind = scheme[1].lower()
     if kind not in _KINDS:

@@ -32,3 +32,8 @@ def missing(steps: Sequence[str], version: int, where: str) -> Sequence[str]:
 def foreign(where: str, why: str) -> NotAStore:
     """The error for what is no store of ours."""
     return NotAStore(f"{where} is no store of fsm-agent: {why}", hint="nothing in it was changed; name another place")
+
+
+def damaged(where: str, why: str) -> NotAStore:
+    """The error for a store of ours in which something is missing."""
+    return NotAStore(f"the store {where} is damaged: {why}", hint="nothing in it was changed; restore it from a copy")

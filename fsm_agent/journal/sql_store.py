@@ -181,12 +181,10 @@ class SqlStore:
         """The events of a run, in their order."""
         return self._call(lambda: self._events(self._number(run_id), after, upto))
 
-    def plan(self, digest: str) -> StoredPlan:
+    def plan(self, digest: str) -> StoredPlan | None:
         """A plan by its digest."""
         rows = self._rows("plan", (digest,))
-        if not rows:
-            raise JournalBroken("?", f"its plan {digest!r} is not in the store")
-        return StoredPlan(*rows[0])
+        return StoredPlan(*rows[0]) if rows else None
 
     def snapshot(self, run_id: str) -> StoredSnapshot | None:
         """The run's latest snapshot."""

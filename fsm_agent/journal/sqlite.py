@@ -162,6 +162,9 @@ class SqliteDatabase:
 
     def _make_file(self) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
+        if self.path.is_dir() or (self.path.exists() and not self.path.is_file()):
+            kind = "a folder" if self.path.is_dir() else "a device, not a file"
+            raise StoreUnavailable(f"the store {self.path} is {kind}", hint="name a file, such as runs.db in it")
         if not self.path.exists():
             os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
 
@@ -234,6 +237,8 @@ class SqliteDatabase:
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
         if code in _BUSY:
             return StoreBusy(f"somebody else is writing to {self.path}", hint="try again in a moment")
+        if code == sqlite3.SQLITE_ERROR and str(error).startswith("no such"):
+            return schema.damaged(str(self.path), str(error))
         if code in _FOREIGN:
             return schema.foreign(str(self.path), f"SQLite says: {error}")
         return StoreUnavailable(f"the store {self.path} cannot be used: {error}", hint=_HINTS.get(code, ""))

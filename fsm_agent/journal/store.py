@@ -112,8 +112,8 @@ class Store(Protocol):
     def events(self, run_id: str, after: int = 0, upto: int | None = None) -> Iterable[StoredEvent]:
         """The events of a run whose `seq` is above `after` and at most `upto`, in their order. Raises UnknownRun."""
 
-    def plan(self, digest: str) -> StoredPlan:
-        """A plan by its digest. Raises JournalBroken if it is not there."""
+    def plan(self, digest: str) -> StoredPlan | None:
+        """A plan by its digest, if it is there."""
 
     def snapshot(self, run_id: str) -> StoredSnapshot | None:
         """The run's latest snapshot, if there is one. Raises UnknownRun."""

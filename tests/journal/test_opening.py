@@ -26,7 +26,7 @@ from tests.journal.writing import LONG, ME, STARTED, Pen
         ("sqlite:///50%25%20of%3Fit.db", "50% of?it.db"),
         ("plain.db", "plain.db"),
         ("{folder}/c/跑.db", "c/跑.db"),
-        ("odd?synchronous=%20full", "odd?synchronous=%20full"),
+        ("odd?size=%20full", "odd?size=%20full"),
     ],
 )
 def test_a_store_in_sqlite_is_a_file(
@@ -54,6 +54,8 @@ def test_a_path_object_is_a_path_whatever_it_looks_like(tmp_path: Path, monkeypa
 
 BAD = [
     ("", "needs a path", ""),
+    ("runs.db?synchronous=full", "takes no options", "sqlite:///runs.db?synchronous=full"),
+    ("/var/runs.db?busy_timeout=1", "takes no options", "sqlite:////var/runs.db?busy_timeout=1"),
     ("mysql://host/db", "'mysql'", ""),
     ("sqlite3:///x.db", "'sqlite3'", "'sqlite'"),
     ("postgressql://host/db", "'postgressql'", "'postgresql'"),
