@@ -51,6 +51,17 @@ def assignments(pairs: Iterable[str], option: str) -> dict[str, Any]:
     return values
 
 
+def labels_of(pairs: Iterable[str]) -> dict[str, str]:
+    """Labels, each given as KEY=VALUE; a value is text. Raises UsageError."""
+    labels = {}
+    for pair in map(as_utf8, pairs):
+        key, sign, value = pair.partition("=")
+        if not sign or not key.strip():
+            raise UsageError("--label takes KEY=VALUE", hint="such as --label team=sales")
+        labels[key.strip()] = value
+    return labels
+
+
 def json_or_text(text: str) -> Any:
     """The JSON value that a text is, or else the text."""
     try:

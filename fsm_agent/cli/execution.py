@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Awaitable, Callable, Collection, Iterable
 from dataclasses import dataclass
@@ -97,23 +96,9 @@ class Execution:
             graph = self.compiled.graph
             finalizers = [graph.ids[place] for place in graph.finalizers]
             lost = _lost_text(result, self.approved, finalizers)
-            output.note(how_to_go_on(result) if result.resumable else lost)
+            output.note(self.session.follow_up.going_on(result) if result.resumable else lost)
         if output.lost is not None:
             output.note(f"the run ended ({result.phase}); its output could not be written")
-
-
-def how_to_go_on(result: RunResult) -> str:
-    """What somebody may do now with a run that rests in a store."""
-    run = shlex.quote(result.run_id)
-    lines = [f"paused: {result.reason['message']}" if result.reason else "paused"]
-    for asked in result.waiting:
-        task = "--plan" if asked["task"] is None else shlex.quote(asked["task"])
-        if asked["kind"] in ("task", "plan"):
-            lines.append(f"  fsm-agent approve {run} {task}    (or reject)")
-        else:
-            words = "rerun|done" if asked["kind"] == "compensation" else "rerun|done|skip|fail"
-            lines.append(f"  fsm-agent decide {run} {task} {words}")
-    return "\n".join([*lines, f"  fsm-agent resume {run}"])
 
 
 def _lost_text(result: RunResult, approved: Collection[str], finalizers: Iterable[str]) -> str:

@@ -108,11 +108,13 @@ class Call:
 
     def session(self) -> Session:
         """All that a command works with. Raises UsageError for settings that make no sense."""
-        from fsm_agent.cli.session import Session  # noqa: PLC0415 - help and version do not wait for the engine
+        from fsm_agent.cli.follow_up import FollowUp  # noqa: PLC0415 - help and version do not wait for the engine
+        from fsm_agent.cli.session import Session  # noqa: PLC0415
 
-        settings = load_settings(self.given.settings(), os.environ, PYPROJECT)
+        options = self.given.settings()
+        settings = load_settings(options, os.environ, PYPROJECT)
         self.teller.debug = bool(settings.debug)
-        return Session(settings, self.output, self.given.json, self.signals)
+        return Session(settings, self.output, self.given.json, self.signals, FollowUp(options))
 
 
 def remember(  # noqa: PLR0913 - an option each

@@ -15,7 +15,7 @@ from fsm_agent.cli.options import Call, Group, HelpAsked, Stopped, VersionAsked,
 from fsm_agent.cli.output import Output
 from fsm_agent.cli.signals import Signals
 from fsm_agent.cli.teller import Teller
-from fsm_agent.errors import FsmAgentError
+from fsm_agent.errors import FsmAgentError, LeaseLost
 
 NAME: Final = "fsm-agent"
 
@@ -93,6 +93,8 @@ class Program:
             return teller.help(asked.text) or (OK if arguments else BAD)
         except _BadUsage as error:
             return teller.bad_usage(error)
+        except LeaseLost as error:
+            return teller.error(error.code, error.message, error.hint, exit_code=FAILED)  # some of it was run
         except FsmAgentError as error:
             return teller.error(error.code, error.message, error.hint)
         except (KeyboardInterrupt, Stopped, typer.Abort):

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from fsm_agent.cli.data_files import labels_of
 from fsm_agent.cli.encoding import as_utf8
 from fsm_agent.cli.execution import Execution
 from fsm_agent.cli.inputs import gather_inputs
@@ -97,17 +98,6 @@ def run(  # noqa: PLR0913 - an option each
         return engine.run(plan_to_run, **options)
 
     return execution.run(drive)
-
-
-def labels_of(pairs: Iterable[str]) -> dict[str, str]:
-    """Labels, each given as KEY=VALUE; a value is text. Raises UsageError."""
-    labels = {}
-    for pair in map(as_utf8, pairs):
-        key, sign, value = pair.partition("=")
-        if not sign or not key.strip():
-            raise UsageError("--label takes KEY=VALUE", hint="such as --label team=sales")
-        labels[key.strip()] = value
-    return labels
 
 
 def _check_tasks(named: Iterable[str], plan: Plan) -> None:

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from fsm_agent.cli.data_files import labels_of
 from fsm_agent.cli.encoding import as_utf8
 from fsm_agent.cli.exits import OK
 from fsm_agent.cli.options import command, new_app, remember
@@ -21,6 +22,7 @@ from fsm_agent.cli.session import Session
 from fsm_agent.cli.summary import summary_text
 from fsm_agent.cli.tables import facts, table
 from fsm_agent.core.events import Event
+from fsm_agent.core.machine import PHASES
 from fsm_agent.engine.options import check_options
 from fsm_agent.errors import UsageError
 from fsm_agent.journal.archive import Archive, Listed
@@ -46,14 +48,16 @@ def list_runs(
     *,
     phase: Annotated[str | None, typer.Option(metavar="PHASE", help="Only those in this phase.")] = None,
     label: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="Only those with this label.")] = None,
-    most: Annotated[int, typer.Option("--most", metavar="N", help="At most so many.")] = 50,
+    most: Annotated[int, typer.Option("--most", metavar="N", min=1, help="At most so many.")] = 50,
 ) -> int:
     """List the runs, the latest first."""
+    wanted = labels_of(label or ())
+    if phase is not None and phase not in PHASES:
+        raise UsageError(f"there is no phase {phase!r}", hint=f"one of: {', '.join(PHASES)}")
     store = session.known_store()
     found = iter(()) if store is None else Archive(store).runs(phase)
-    wanted = [pair.partition("=")[::2] for pair in map(as_utf8, label or ())]
-    fitting = (run for run in found if all(run.labels.get(key) == value for key, value in wanted))
-    chosen = list(islice(fitting, max(most, 0)))
+    fitting = (run for run in found if all(run.labels.get(key) == value for key, value in wanted.items()))
+    chosen = list(islice(fitting, most))
     if session.json:
         session.output.document({"runs": [run.to_json() for run in chosen]})
         return OK
@@ -64,6 +68,8 @@ def list_runs(
 
 
 def _state(run: Listed) -> str:
+    if run.broken:
+        return f"{run.phase}, broken"
     if run.left_behind:
         return f"{run.phase}, left behind"
     return f"{run.phase}, driven" if run.driver else run.phase
@@ -207,7 +213,11 @@ def fork(
     """Make a new run out of a run's past. Resume it to go on from there."""
     new = _new_id(new_id) or uuid.uuid4().hex
     _archive(session, run_id).fork(as_utf8(run_id), at, new)
-    return _told(session, {"run_id": new, "source": as_utf8(run_id), "at": at}, f"run {new}; fsm-agent resume {new}")
+    return _told(
+        session,
+        {"run_id": new, "source": as_utf8(run_id), "at": at},
+        f"run {new}; {session.follow_up.command('resume', new)}",
+    )
 
 
 @command(replay_app)

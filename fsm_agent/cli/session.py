@@ -10,6 +10,7 @@ from pathlib import Path
 
 from fsm_agent.api import PlannerEngine
 from fsm_agent.cli.exits import BAD
+from fsm_agent.cli.follow_up import FollowUp
 from fsm_agent.cli.output import Output
 from fsm_agent.cli.problems import problems_document, problems_text
 from fsm_agent.cli.settings import Settings
@@ -36,6 +37,7 @@ class Session:
     json: bool
     """Whether standard output is for a program: one JSON document."""
     signals: Signals
+    follow_up: FollowUp
 
     def registry(self) -> SkillRegistry:
         """All skills: built-in ones, those of installed packages, and those of the settings' paths.

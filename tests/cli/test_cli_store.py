@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 import sqlite3
 import time
@@ -81,6 +82,17 @@ def types_in(project: Project) -> list[str]:
 def ledger(project: Project) -> list[str]:
     path = project.folder / "ledger.txt"
     return path.read_text().split() if path.exists() else []
+
+
+def edit(project: Project, *changes: str) -> None:
+    """Change the store by hand, as nobody should."""
+    con = sqlite3.connect(project.folder / ".fsm-agent" / "runs.db")
+    for (name,) in con.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+        con.execute(f"DROP TRIGGER {name}")
+    for change in changes:
+        con.execute(change)
+    con.commit()
+    con.close()
 
 
 def task(name: str, skill: str, after: str | None = None, **parameters: Any) -> dict[str, Any]:
@@ -198,7 +210,7 @@ def test_after_a_kill_what_may_not_be_called_twice_waits_for_a_person(shop: Proj
     [waiting] = resumed.document["waiting"]
     assert (waiting["kind"], waiting["task"], waiting["parameters"]) == ("interrupted", "a", {"amount": 7})
     assert resumed.document["tasks"]["first"]["attempts"] == 1
-    assert "decide r a rerun|done|skip|fail" in resumed.err
+    assert "decide r a rerun    (or done, skip, fail)" in resumed.err
     decided = shop.run(
         "decide", "r", "a", "done", "--result", '{"paid": 7}', "--by", "Ada", "--why", "I looked", "--json"
     )
@@ -206,6 +218,20 @@ def test_after_a_kill_what_may_not_be_called_twice_waits_for_a_person(shop: Proj
     done = shop.run("resume", "r", "--json").document
     assert (done["phase"], done["tasks"]["a"]["data"], done["tasks"]["a"]["attempts"]) == ("completed", {"paid": 7}, 1)
     assert ledger(shop) == ["7"]
+
+
+def test_what_was_not_idempotent_when_it_was_called_is_not_called_again_because_its_file_says_so_now(
+    call: Call, shop: Project
+) -> None:
+    plan = shop.plan("plan.yaml", {"goal": "g", "tasks": [task("a", "pay_and_hang", amount=1)]})
+    killed = shop.process("run", plan, "--run-id", "r")
+    wait_for(lambda: ledger(shop))
+    killed.kill()
+    killed.communicate()
+    shop.plan("skills/pay.py", PAY.replace("@skill\ndef pay_and_hang", "@skill(idempotent=True)\ndef pay_and_hang"))
+    rests = call("resume", "r", "--json")
+    assert (rests.code, [asked["kind"] for asked in rests.document["waiting"]]) == (3, ["interrupted"])
+    assert ledger(shop) == ["1"]
 
 
 def test_recover_goes_on_past_a_run_that_cannot_be_and_names_it(shop: Project) -> None:
@@ -298,7 +324,7 @@ def test_a_live_run_takes_up_decisions_of_other_processes(shop: Project) -> None
 
 
 def test_a_pause_from_another_process_lets_what_runs_finish(shop: Project) -> None:
-    tasks = [task("a", "wait", seconds=1.5), task("b", "greet", "a")]
+    tasks = [task("a", "wait", seconds=4), task("b", "greet", "a")]
     running = shop.process("run", shop.plan("plan.yaml", {"goal": "g", "tasks": tasks}), "--run-id", "r", "--json")
     wait_for(lambda: "task_started" in types_in(shop))
     assert shop.run("pause", "r").code == 0
@@ -320,6 +346,32 @@ def test_nothing_runs_before_the_plan_is_approved(call: Call, shop: Project) -> 
     assert call("reject", "q", "--plan").code == 0
     rejected = call("resume", "q", "--json")
     assert (rejected.code, rejected.document["reason"]["kind"]) == (1, "rejected")
+
+
+def test_the_word_for_the_plan_is_never_taken_for_a_task(call: Call, shop: Project) -> None:
+    call("run", shop.plan("plan.yaml", {"goal": "g", "tasks": [task("a", "pay", amount=1)]}), "--run-id", "r")
+    for word in ("approve", "reject"):
+        refused = call(word, "r", "--plan", "--json")
+        assert (refused.code, refused.document["error"]["code"]) == (2, "decision_refused")
+        assert "'a'" in refused.document["error"]["hint"]
+    assert call("resume", "r").code == 3
+    assert ledger(shop) == []
+
+
+ODD = ["--plan", "-a", "付款", "it's; $(boom)"]
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_the_commands_that_are_printed_can_be_given_as_they_stand(call: Call, shop: Project, name: str) -> None:
+    plan = shop.plan("plan.yaml", {"goal": "g", "tasks": [task(name, "pay", amount=1)]})
+    skills = str(shop.folder / "skills" / "pay.py")
+    paused = call("run", plan, "--run-id", "-r", "--store", "my runs.db", "--skills", skills)
+    assert paused.code == 3
+    lines = [line.strip() for line in paused.err.splitlines() if line.strip().startswith("fsm-agent ")]
+    approve, resume = (shlex.split(line.partition("    (or")[0])[1:] for line in lines)
+    assert call(*approve).code == 0
+    assert call(*resume).code == 0
+    assert ledger(shop) == ["1"]
 
 
 def test_a_paused_run_is_cancelled_here_and_now(call: Call, shop: Project) -> None:
@@ -411,12 +463,7 @@ def test_a_journal_that_was_edited_in_the_store_is_refused_and_nothing_runs(
 ) -> None:
     plan = shop.plan("plan.yaml", {"goal": "g", "tasks": [task("a", "greet"), task("b", "pay", "a", amount=1)]})
     call("run", plan, "--run-id", "r")
-    con = sqlite3.connect(shop.folder / ".fsm-agent" / "runs.db")
-    for (name,) in con.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
-        con.execute(f"DROP TRIGGER {name}")
-    con.execute(change)
-    con.commit()
-    con.close()
+    edit(shop, change)
     for arguments in (
         ("resume", "r", "--approve-all"),
         ("runs", "show", "r"),
@@ -426,6 +473,39 @@ def test_a_journal_that_was_edited_in_the_store_is_refused_and_nothing_runs(
         refused = call(*arguments, "--json")
         assert (refused.code, refused.document["error"]["code"]) == (2, "journal_broken"), arguments
     assert ledger(shop) == []
+
+
+@pytest.mark.parametrize("event", ["approval_asked", "approval_decided"])
+def test_an_approval_of_one_run_pays_nothing_in_its_fork(call: Call, shop: Project, event: str) -> None:
+    call("run", shop.plan("plan.yaml", {"goal": "g", "tasks": [task("a", "pay", amount=1)]}), "--run-id", "r")
+    call("approve", "r", "a")
+    assert call("resume", "r").code == 0
+    events = call("runs", "events", "r", "--json").document["events"]
+    at = next(each["seq"] for each in events if each["type"] == event)
+    assert call("fork", "r", "--at", str(at), "--run-id", "f").code == 0
+    assert call("resume", "f").code == 3
+    assert ledger(shop) == ["1"]
+    assert call("approve", "f", "a").code == 0
+    assert call("resume", "f").code == 0
+    assert ledger(shop) == ["1", "1"]
+    assert call("replay", "f").code == 0
+
+
+def test_a_call_of_one_run_that_may_be_made_again_is_not_so_in_its_fork(call: Call, shop: Project) -> None:
+    plan = shop.plan("plan.yaml", {"goal": "g", "tasks": [task("a", "pay_and_hang", amount=1)]})
+    killed = shop.process("run", plan, "--run-id", "r")
+    wait_for(lambda: ledger(shop))
+    killed.kill()
+    killed.communicate()
+    call("resume", "r")
+    call("decide", "r", "a", "rerun")
+    at = call("runs", "events", "r", "--json").document["events"][-1]["seq"]
+    assert call("fork", "r", "--at", str(at), "--run-id", "f").code == 0
+    rests = call("resume", "f", "--json")
+    assert (rests.code, [asked["kind"] for asked in rests.document["waiting"]]) == (3, ["interrupted"])
+    assert call("decide", "f", "a", "done").code == 0
+    assert call("resume", "f").code == 0
+    assert ledger(shop) == ["1"]
 
 
 def test_a_fork_goes_on_from_a_moment_of_the_past(call: Call, shop: Project) -> None:
@@ -462,6 +542,46 @@ def test_prune_removes_what_is_over_and_old(call: Call, shop: Project) -> None:
     assert call("runs", "prune", "--older-than", "0s", "--json").document["removed"] == ["over"]
     assert [run["run_id"] for run in call("runs", "list", "--json").document["runs"]] == ["rests"]
     assert call("runs", "prune", "--older-than", "soon").code == 2
+
+
+@pytest.mark.parametrize("change", ["'[1]'", "'not json'", "'{\"goal\": 7}'"])
+def test_one_damaged_run_hides_no_other(call: Call, shop: Project, change: str) -> None:
+    plan = shop.plan("plan.yaml", {"goal": "g", "tasks": [task("a", "greet")]})
+    for run in ("good", "bad"):
+        call("run", plan, "--run-id", run)
+    edit(shop, f"UPDATE journal SET body = {change} WHERE key = (SELECT min(key) FROM journal WHERE key >> 32 = 2)")
+    listed = call("runs", "list", "--json")
+    assert listed.code == 0
+    told = {run["run_id"]: run["broken"] for run in listed.document["runs"]}
+    assert told["good"] is None
+    assert "'bad'" in told["bad"]
+    assert "completed, broken" in call("runs", "list").out
+
+
+def test_a_run_whose_plan_is_lost_is_named(call: Call, shop: Project) -> None:
+    call("run", shop.plan("plan.yaml", {"goal": "g", "tasks": [task("a", "pay", amount=1)]}), "--run-id", "r")
+    edit(shop, "DELETE FROM plan_use", "DELETE FROM plan")
+    assert "'r'" in call("runs", "list", "--json").document["runs"][0]["broken"]
+    for words in (("resume", "r"), ("runs", "show", "r"), ("replay", "r"), ("runs", "export", "r")):
+        refused = call(*words, "--json")
+        assert (refused.code, refused.document["error"]["code"]) == (2, "journal_broken"), words
+        assert "'r'" in refused.document["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    "option", [("--phase", "nonsense"), ("--most", "0"), ("--most", "-3"), ("--label", "x"), ("--label", "=x")]
+)
+def test_a_list_of_runs_takes_no_nonsense(call: Call, project: Project, option: tuple[str, str]) -> None:
+    refused = call("runs", "list", *option, "--json")
+    assert (refused.code, refused.document["error"]["code"]) == (2, "usage")
+
+
+@pytest.mark.parametrize(("place", "word"), [("folder", "is a folder"), ("/dev/null", "is a device")])
+def test_what_is_no_file_is_no_store(call: Call, project: Project, place: str, word: str) -> None:
+    (project.folder / "folder").mkdir()
+    refused = call("runs", "list", "--store", place, "--json")
+    assert (refused.code, refused.document["error"]["code"]) == (2, "store_unavailable")
+    assert word in refused.document["error"]["message"]
 
 
 def test_labels_are_kept_and_found(call: Call, project: Project) -> None:
