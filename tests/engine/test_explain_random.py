@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,7 +14,7 @@ from fsm_agent import Event
 from fsm_agent.core.run import Run
 from fsm_agent.core.schedule import Schedule
 from fsm_agent.plan.compiled import CompiledPlan
-from fsm_agent.views.explain import explain
+from fsm_agent.views.explain import Explanation, explain
 from fsm_agent.views.explaining.history import History
 from tests.engine.explained import Folder, explained_by, of
 from tests.engine.scripted import compiled, play, playable
@@ -80,6 +82,13 @@ def test_the_jumps_that_are_told_are_those_that_happened(block: int, monkeypatch
             assert History(events, run, task).rounds == 1 + ours, f"seed {seed}, {task}"
 
 
+def _cpu(work: Callable[[], Explanation]) -> float:
+    """The processor's time: what else the machine does is none of it."""
+    began = time.process_time()
+    assert work().status == "SUCCEEDED"
+    return time.process_time() - began
+
+
 @pytest.mark.timing
 def test_explaining_costs_one_pass_over_the_events_however_many_there_are() -> None:
     took = {}
@@ -93,10 +102,7 @@ def test_explaining_costs_one_pass_over_the_events_however_many_there_are() -> N
         known = {
             upto: fold(upto) for upto in (len(made.events), made.of("task_started", task=f"t{size - 1}")[0].seq - 1)
         }
-        began = time.perf_counter()
-        found = explain(made.events, known.__getitem__, f"t{size - 1}")
-        took[size] = time.perf_counter() - began
-        assert found.status == "SUCCEEDED"
+        took[size] = min(_cpu(partial(explain, made.events, known.__getitem__, f"t{size - 1}")) for _ in range(3))
     assert took[10_000] < 1.0
     assert took[10_000] / took[1_000] < 50
 
