@@ -25,7 +25,7 @@ from fsm_agent.journal.store import Store
 from fsm_agent.jsonable import encode
 from fsm_agent.plan.catalog import Catalog, SkillSpec
 from fsm_agent.plan.compiled import CompiledPlan
-from fsm_agent.plan.loader import recheck_plan
+from fsm_agent.plan.loader import collecting_later, recheck_plan
 
 DIGEST_LENGTH = 32
 MOST_PLANS = 64
@@ -37,7 +37,16 @@ _log = logging.getLogger("fsm_agent.journal")
 
 def digest_of_plan(plan: Mapping[str, Any]) -> str:
     """The digest of a plan's normal form, under which it is kept."""
-    return hashlib.sha256(encode(plan)).hexdigest()[:DIGEST_LENGTH]
+    return _digest(encode(plan))
+
+
+def _is_digest(digest: str, body: str, plan: Mapping[str, Any]) -> bool:
+    """Whether a plan is the one that was kept. Its text is what was digested, if nobody has written it anew."""
+    return _digest(body.encode()) == digest or digest_of_plan(plan) == digest
+
+
+def _digest(normal: bytes) -> str:
+    return hashlib.sha256(normal).hexdigest()[:DIGEST_LENGTH]
 
 
 class StoredPlans:
@@ -78,7 +87,7 @@ class StoredPlans:
             plan = msgspec.json.decode(stored.body)
         except msgspec.MsgspecError:
             plan = None
-        if not isinstance(plan, dict) or digest_of_plan(plan) != adopted.digest:
+        if not isinstance(plan, dict) or not _is_digest(adopted.digest, body, plan):
             raise JournalBroken(adopted.run_id, "its plan was changed in the store", seq=adopted.seq)
         catalog = Catalog({}, adopted.workers, adopted.default_skill, any_skill=True)
         if self.skills is not None:
@@ -120,7 +129,8 @@ class Loaded:
         if not self.mark:
             return None
         holes = Holes(self.mark, secrets)
-        self.run = _built(self.head.run_id, self.stored, plans, self.snapshot, holes)
+        with collecting_later():
+            self.run = _built(self.head.run_id, self.stored, plans, self.snapshot, holes)
         return holes
 
 
@@ -130,6 +140,11 @@ def load(store: Store, run_id: str, plans: PlanReader, *, upto: int | None = Non
     Raises UnknownRun, JournalBroken, StoreTooNew, InvalidPlan (skills are gone), UsageError for a number that the run
     does not have.
     """
+    with collecting_later():
+        return _load(store, run_id, plans, upto)
+
+
+def _load(store: Store, run_id: str, plans: PlanReader, upto: int | None) -> Loaded:
     head = store.head(run_id)
     if upto is not None and not 1 <= upto <= head.seq:
         raise UsageError(f"run {run_id!r} has the events 1 to {head.seq}, and no event {upto}")

@@ -9,6 +9,8 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import msgspec
+
 from fsm_agent.errors import ConditionError
 from fsm_agent.plan.catalog import Catalog, SkillSpec
 from fsm_agent.plan.doers import Doer, doer_of
@@ -38,8 +40,7 @@ def _constant(value: Any) -> Template:
 _NO_PARAMETERS = _constant({})
 
 
-@dataclass(frozen=True, slots=True)
-class CompiledTask:
+class CompiledTask(msgspec.Struct, frozen=True, gc=False):
     """One task, ready to run."""
 
     task: Task
@@ -102,7 +103,7 @@ class CompiledPlan:
             return self
         tasks = list(self.tasks)
         for place in self.graph.finalizers:
-            tasks[place] = replace(tasks[place], needs_approval=self.graph.ids[place] in finalizers)
+            tasks[place] = msgspec.structs.replace(tasks[place], needs_approval=self.graph.ids[place] in finalizers)
         return replace(self, tasks=tuple(tasks))
 
 
@@ -176,9 +177,11 @@ MOST_FAULTS = 1_000
 """After so many faults, what is left is not compiled: working out what each might have meant takes its time."""
 
 
+_NO_POLICY = (None,) * 5
+
+
 def _has_policy(task: Task) -> bool:
-    words = (task.timeout, task.max_retries, task.retry_on, task.backoff, task.fallback)
-    return any(word is not None for word in words)
+    return (task.timeout, task.max_retries, task.retry_on, task.backoff, task.fallback) != _NO_POLICY
 
 
 class _Compiler:
@@ -194,6 +197,7 @@ class _Compiler:
         self.names = Names(FIXED_NAMES, bare, graph.index)
         self.names_with_result = Names(FIXED_NAMES | {RESULT}, bare, graph.index)
         self._known: dict[tuple[str, bool], Expression | ConditionError] = {}
+        self._risks: dict[tuple[str | None, Risk | None], Risk] = {}
 
     def compile(self) -> Compilation:
         plan = self.plan
@@ -206,7 +210,7 @@ class _Compiler:
 
     def _task(self, task: Task, place: int) -> CompiledTask:
         doer = self.doers[place]
-        risk = risk_of(task, self._specs_of(task, doer))
+        risk = self._risk(task, doer)
         verification = self._of_task(task.verification, place, "verification", with_result=not doer.is_decision)
         return CompiledTask(
             task,
@@ -221,6 +225,16 @@ class _Compiler:
             _has_policy(task),
             self._compensation(task, place),
         )
+
+    def _risk(self, task: Task, doer: Doer) -> Risk:
+        """Most tasks call nothing but their skill: those of one skill are alike."""
+        if task.fallback is not None or task.compensation is not None:
+            return risk_of(task, self._specs_of(task, doer))
+        alike = (doer.skill, task.risk_level)
+        known = self._risks.get(alike)
+        if known is None:
+            known = self._risks[alike] = risk_of(task, self._specs_of(task, doer))
+        return known
 
     def _specs_of(self, task: Task, doer: Doer) -> list[SkillSpec]:
         """The skills that may be called for a task: its own, its fallback's (else its skill's), its compensation's.

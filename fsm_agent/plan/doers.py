@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from fsm_agent.plan.catalog import Catalog
 from fsm_agent.plan.model import Plan, Task
 
 
-@dataclass(frozen=True, slots=True)
-class Doer:
+class Doer(msgspec.Struct, frozen=True, gc=False):
     """Who does one task. With no skill, no decision and not `missing` it is a sub-plan, or somebody not known here."""
 
     skill: str | None = None

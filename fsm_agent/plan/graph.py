@@ -122,6 +122,8 @@ class _Builder:
         self.decisions = list(decisions) if decisions is not None else [is_decision(task, plan) for task in plan.tasks]
         self.tasks = plan.tasks
         self.size = len(plan.tasks)
+        self.points_ahead = True
+        """Whether every edge leads further down the plan, as in most plans: then nothing can be reached from itself."""
         self.index: dict[str, int] = {}
         for place, task in enumerate(plan.tasks):
             self.index.setdefault(task.id, place)
@@ -157,13 +159,21 @@ class _Builder:
         self._find_loops(graph)
         self._link(graph)
         self._prepare_runs(graph)
-        _find_order(graph)
+        if self.points_ahead:
+            graph.order.extend(range(size))
+        else:
+            _find_order(graph)
         _find_no_exit(graph, self.tasks)
         if not graph.cycle:
             graph.finalizers = _finalizers(graph)
         return graph
 
     def _places(self, ids: list[str]) -> tuple[int, ...]:
+        if not ids:
+            return ()
+        if len(ids) == 1:
+            place = self.index.get(ids[0])
+            return () if place is None else (place,)
         return tuple(dict.fromkeys(self.index[name] for name in ids if name in self.index))
 
     def _imply(
@@ -185,9 +195,11 @@ class _Builder:
             nearest = place
 
     def _find_loops(self, graph: Graph) -> None:
-        follows: list[list[int]] = [[] for _ in range(self.size)]
-        for edge in graph.edges():
-            follows[edge.source].append(edge.target)
+        follows = self._follows(graph)
+        if self.points_ahead:
+            graph.components = [[place] for place in range(self.size)]
+            graph.component_of = list(range(self.size))
+            return
         graph.components = components(follows)
         graph.component_of = [0] * self.size
         for number, members in enumerate(graph.components):
@@ -201,21 +213,40 @@ class _Builder:
                 jumpers.setdefault(graph.component_of[place], []).append(place)
         graph.jumpers.update((loop, tuple(places)) for loop, places in jumpers.items())
 
+    def _follows(self, graph: Graph) -> list[list[int]]:
+        """Where every edge leads, jumps back included, task by task."""
+        follows: list[list[int]] = [[] for _ in range(self.size)]
+        for place in range(self.size):
+            for source in (*graph.dependencies[place], *graph.soft[place]):
+                follows[source].append(place)
+                self.points_ahead &= source < place
+            for target in (graph.on_success[place], graph.on_failure[place]):
+                if target != NONE:
+                    follows[place].append(target)
+                    self.points_ahead &= place < target
+        return follows
+
     def _link(self, graph: Graph) -> None:
-        for edge in graph.edges():
-            if edge.kind in ("dependency", "implied"):
-                graph.dependents[edge.source].append(edge.target)
-            elif edge.kind == "soft":
-                graph.soft_dependents[edge.source].append(edge.target)
-            elif not edge.back:
-                graph.branch_sources[edge.target].append(edge.source)
-            if not edge.back:
-                graph.successors[edge.source].append(edge.target)
+        successors = graph.successors
+        for place in range(self.size):
+            for source in graph.dependencies[place]:
+                graph.dependents[source].append(place)
+                successors[source].append(place)
+            for source in graph.soft[place]:
+                graph.soft_dependents[source].append(place)
+                successors[source].append(place)
+            for target, back in (
+                (graph.on_success[place], graph.success_back[place]),
+                (graph.on_failure[place], graph.failure_back[place]),
+            ):
+                if target != NONE and not back:
+                    graph.branch_sources[target].append(place)
+                    successors[place].append(target)
 
     def _prepare_runs(self, graph: Graph) -> None:
         """What each run needs at its start, and is the same for all of them."""
-        counts = zip(graph.dependencies, graph.soft, graph.branch_sources, strict=True)
-        graph.counts = [(place, *map(len, lists)) for place, lists in enumerate(counts)]  # type: ignore[misc] # three
+        edges = zip(range(self.size), graph.dependencies, graph.soft, graph.branch_sources, strict=True)
+        graph.counts = [(place, len(hard), len(soft), len(ways)) for place, hard, soft, ways in edges]
         graph.starts = [place for place, dependencies, soft, _ in graph.counts if not (dependencies or soft)]
         graph.ranks = [RANKS[task.priority] * self.size + place for place, task in enumerate(self.tasks)]
         graph.locks = {place: tuple(dict.fromkeys(task.locks)) for place, task in enumerate(self.tasks) if task.locks}
@@ -307,6 +338,8 @@ def _find_no_exit(graph: Graph, tasks: list[Task]) -> None:
 def _finalizers(graph: Graph) -> tuple[int, ...]:
     """Tasks with `join: all_done` and dependencies, after which nothing but finalizers follows."""
     chosen: set[int] = set()
+    if "all_done" not in graph.joins:
+        return ()
     for place in reversed(graph.order):
         if graph.joins[place] != "all_done" or not graph.dependencies[place]:
             continue

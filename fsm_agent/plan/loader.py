@@ -27,7 +27,10 @@ from fsm_agent.plan.rules.every import RULES_OF_SKILLS, examine
 from fsm_agent.plan.rules.subject import Subject
 from fsm_agent.plan.source import kind_of_file, read_file
 
-__all__ = ["Checked", "Draft", "PlanSource", "check_inputs", "check_plan", "load_plan", "read_plan", "recheck_plan"]
+__all__ = [
+    "Checked", "Draft", "PlanSource", "check_inputs", "check_plan", "collecting_later", "load_plan", "read_plan",
+    "recheck_plan",
+]  # fmt: skip
 
 PlanSource = str | os.PathLike[str] | Mapping[str, Any] | Sequence[Any] | Plan
 """A path, data in any spelling (a bare list holds the tasks), or a plan."""
@@ -81,7 +84,7 @@ def check_plan(
     `supported` names keys (or values such as `replan`) that are allowed although this engine does not bring them.
     Raises UsageError if a file cannot be read; all else is among the problems.
     """
-    with _collecting_later():
+    with collecting_later():
         draft = source if isinstance(source, Draft) else read_plan(source, file=file)
         return _checked(draft, catalog, supported)
 
@@ -99,7 +102,7 @@ def load_plan(source: PlanSource, *, catalog: Catalog = ANY_SKILL) -> Plan:
 
 def recheck_plan(normal: Mapping[str, Any], catalog: Catalog) -> Checked:
     """Look anew at the normal form of a plan that was valid once: only the skills can be others now."""
-    with _collecting_later():
+    with collecting_later():
         try:
             plan = Plan.model_validate(normal)
         except ValidationError:
@@ -123,11 +126,11 @@ def _checked(draft: Draft, catalog: Catalog, supported: Collection[str]) -> Chec
 
 
 @contextmanager
-def _collecting_later() -> Iterator[None]:
+def collecting_later() -> Iterator[None]:
     """No search for cyclic garbage meanwhile.
 
-    All that reading and compiling makes is kept. Looking through it again and again would, for a large plan, take as
-    long as making it.
+    All that reading and compiling makes is kept. Looking through it again and again would, for a large plan (or a long
+    run), take as long as making it.
     """
     was_enabled = gc.isenabled()
     gc.disable()

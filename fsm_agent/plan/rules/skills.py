@@ -55,11 +55,18 @@ def nothing_to_do(subject: Subject) -> Iterator[Finding]:
 
 def bad_parameters(subject: Subject) -> Iterator[Finding]:
     """Parameters that do not fit the schema of the skill that is called with them."""
+    take_none: set[str | None] = set()
     for place, compiled in enumerate(subject.compilation.plan.tasks):
         if subject.lacks(place, "parameters"):
             continue
         task = compiled.task
-        yield from _misfits(subject.spec(compiled.skill), task.parameters, ("tasks", place))
+        is_bare = not task.parameters and task.fallback is None and task.compensation is None
+        if is_bare and compiled.skill in take_none:
+            continue  # the skill was asked already whether it can be called with nothing
+        misfits = [*_misfits(subject.spec(compiled.skill), task.parameters, ("tasks", place))]
+        yield from misfits
+        if is_bare and not misfits:
+            take_none.add(compiled.skill)
         for field, call in (("fallback", task.fallback), ("compensation", task.compensation)):
             if call is not None and call.skill is not None:
                 given = task.parameters if call.parameters is None else call.parameters
