@@ -129,6 +129,8 @@ class SharedContext:
 
     def unmergeable(self, writes: Mapping[str, Any]) -> str | None:
         """Why a write does not fit its key's merge rule; None where all do."""
+        if not self._rules:
+            return None
         for key, value in writes.items():
             rule = self._rules.get(key)
             if rule == "sum" and not (_is_number(value) and _is_number(self.values.get(key, 0))):
@@ -140,6 +142,9 @@ class SharedContext:
     def commit(self, owner: int, writes: Mapping[str, Any]) -> None:
         """Make a judged visit's writes visible to all that begin from now on."""
         others = [view for view in self._views.values() if view.owner != owner]
+        if not others and not self._rules and self._history is None:
+            self.values.update(writes)
+            return
         for key, value in writes.items():
             before = self.values.get(key, MISSING)
             for view in others:

@@ -118,9 +118,9 @@ def run_has_failed(run: Guarded) -> bool:
 
 def is_stalled(run: Guarded) -> bool:
     """Nothing runs, can start, or waits, and yet a task is not settled. A bug of the engine, never of a plan."""
-    if run.all_settled or run.waits_for_person or run.cancel_asked or run.pause_asked:
+    if run.any_ready or run.all_settled or run.waits_for_person or run.cancel_asked or run.pause_asked:
         return False
-    return run.quiet and not run.any_ready
+    return run.quiet
 
 
 def replan_is_due(run: Guarded) -> bool:

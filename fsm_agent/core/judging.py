@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal
+
+import msgspec
 
 from fsm_agent.core.events import Compensated, ContextChanged, Event, TaskError, TaskEvaluated, VisitDiscarded
 from fsm_agent.core.run import Run
 
 
-@dataclass(slots=True)
-class Outcome:
+class Outcome(msgspec.Struct):
     """What a visit came to, before it is judged. No `error` means success."""
 
     place: int
@@ -20,7 +20,7 @@ class Outcome:
     retried: int = 0
     data: Any = None
     error: TaskError | None = None
-    writes: Mapping[str, Any] = field(default_factory=dict)
+    writes: Mapping[str, Any] = {}
     fallback_used: bool = False
     verified: bool | None = None
 

@@ -171,11 +171,12 @@ class Schedule:
 
     def jump(self, source: int, target: int, status: Status) -> None:
         """`source` settles and a back edge of it fires: the target and all that can be reached from it run again."""
-        if source not in self.graph.reachable(target):
+        members = self.graph.reachable(target)
+        if source not in members:
             self._settle(source, status, None)
         else:
             self.put_back(source)  # it has not settled: it runs again
-        self._reset(self.graph.reachable(target), [target], target)
+        self._reset(members, [target], target)
         self._run_checks()
 
     def suspend(self, place: int, members: frozenset[int]) -> Hold:

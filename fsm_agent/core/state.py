@@ -189,7 +189,9 @@ class RunState:
     @property
     def any_ready(self) -> bool:
         """Some task is ready, or to be rolled back, whatever it waits for."""
-        return self.plan_version > 0 and (self.schedule.turns.any_ready or self.going_back is not None)
+        if not self.plan_version:
+            return False
+        return self.schedule.turns.any_ready or (self.rollbacks is not None and self.rollbacks.current is not None)
 
     @property
     def going_back(self) -> Rollback | None:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import msgspec
+
 from fsm_agent.core.context import View
 from fsm_agent.core.names import names_of, names_of_template
 from fsm_agent.core.run import Run
@@ -33,8 +35,7 @@ class Visited(Protocol):
         """A filter did something."""
 
 
-@dataclass(frozen=True, slots=True)
-class Accepted:
+class Accepted(msgspec.Struct, frozen=True):
     """Data that counts. `verified` is None where there was nothing to verify."""
 
     data: Any

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from fsm_agent.core.approvals import approval_id, digest_of
 from fsm_agent.core.calls import Call
 from fsm_agent.core.context import MISSING, View
@@ -29,8 +31,7 @@ from fsm_agent.skills.filters import FilterNote, apply_before
 from fsm_agent.skills.skill import Skill
 
 
-@dataclass(slots=True)
-class Ready:
+class Ready(msgspec.Struct):
     """A visit that may begin, or go on: exactly these parameters are called."""
 
     place: int
@@ -44,8 +45,7 @@ class Ready:
     """The compensation that is called, where the task's visit is undone."""
 
 
-@dataclass(slots=True)
-class TurnTaken:
+class TurnTaken(msgspec.Struct):
     """What a turn came to: the events that record it, and the visit to begin, if any."""
 
     events: list[Event]

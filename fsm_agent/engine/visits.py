@@ -12,9 +12,10 @@ import logging
 import traceback
 from collections.abc import Callable, Mapping
 from contextvars import Context
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, Protocol
+
+import msgspec
 
 from fsm_agent.clock import Clock, RandomSource, Timer
 from fsm_agent.core.context import View
@@ -73,8 +74,7 @@ class VisitHost(Protocol):
         """The engine itself is at fault."""
 
 
-@dataclass(slots=True, eq=False)
-class _Call:
+class _Call(msgspec.Struct, eq=False):
     """One call of a skill under way."""
 
     skill: Skill
