@@ -16,7 +16,7 @@ from msgspec.structs import force_setattr, replace
 
 from fsm_agent.core.events import AnyEvent, Event, Phase, PhaseChanged, Trigger
 from fsm_agent.errors import JournalBroken
-from fsm_agent.journal.records import StoredEvent
+from fsm_agent.journal.records import StoredEvent, stored_event
 
 _Change = tuple[Trigger, Phase, Phase, str | None]
 
@@ -46,7 +46,7 @@ def encode(event: Event) -> StoredEvent:
     """An event as it is kept."""
     kind = type(event)
     body = _change_text(event) if type(event) is PhaseChanged else _body(event, _PREFIXES[kind])
-    return StoredEvent(event.seq, float(event.at), _TAGS[kind], body)
+    return stored_event((event.seq, float(event.at), _TAGS[kind], body))
 
 
 def decode(stored: StoredEvent, run_id: str) -> Event:
@@ -72,8 +72,8 @@ def checksum(previous: int, event: StoredEvent) -> int:
 
     It tells that a journal was cut off or edited by hand. It is no signature.
     """
-    place = _place_bytes(event.seq, event.at)
-    return zlib.crc32(event.body.encode(), zlib.crc32(place + event.type.encode(), previous))
+    seq, at, kind, body = event
+    return zlib.crc32(_place_bytes(seq, at) + f"{kind}{body}".encode(), previous)
 
 
 def _body(event: Event, prefix: int) -> str:

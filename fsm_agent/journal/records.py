@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+import msgspec
 
 
 class StoredEvent(NamedTuple):
@@ -14,6 +17,10 @@ class StoredEvent(NamedTuple):
     at: float
     type: str
     body: str
+
+
+stored_event: Final[Callable[[tuple[int, float, str, str]], StoredEvent]] = partial(tuple.__new__, StoredEvent)
+"""An event of its four fields; a named tuple's own way takes three times as long, and there are many."""
 
 
 class TaskRow(NamedTuple):
@@ -59,8 +66,7 @@ class Lease:
     fence: int
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(msgspec.Struct, frozen=True):
     """What one transaction adds to a run: events, and all that must change together with them."""
 
     events: tuple[StoredEvent, ...]

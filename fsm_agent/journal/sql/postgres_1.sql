@@ -34,6 +34,7 @@ CREATE TABLE plan_use (
 CREATE INDEX plan_of_run ON plan_use (run);
 
 -- The key is the run's number * 2^32 + seq: no second index is needed, and the events of a run lie together.
+-- A row with the body "round" is two events, of which the second has the next seq: see the view.
 CREATE TABLE journal (key bigint PRIMARY KEY, at double precision NOT NULL, type text NOT NULL, body json NOT NULL);
 
 CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -93,14 +94,16 @@ $$;
 CREATE VIEW events AS
 SELECT
     run_state.id AS run_id,
-    journal.key & 4294967295 AS seq,
+    (journal.key & 4294967295) + part.place AS seq,
     journal.at,
     journal.type,
     shown(journal.body) ->> 'task' AS task,
     (shown(journal.body) ->> 'visit')::bigint AS visit,
-    journal.body
+    CASE WHEN journal.body::text = '"round"' THEN part.body ELSE journal.body END AS body
 FROM run_state
-JOIN journal ON journal.key > run_state.number << 32 AND journal.key < (run_state.number + 1) << 32;
+JOIN journal ON journal.key > run_state.number << 32 AND journal.key < (run_state.number + 1) << 32
+JOIN (VALUES (0, json '"settled"'), (1, json '"evaluated"')) AS part (place, body)
+    ON part.place = 0 OR journal.body::text = '"round"';
 
 CREATE VIEW runs AS
 SELECT

@@ -29,6 +29,7 @@ CREATE TABLE plan_use (digest text NOT NULL, run integer NOT NULL, PRIMARY KEY (
 CREATE INDEX plan_of_run ON plan_use (run);
 
 -- The key is the run's number * 2^32 + seq: no second index is needed, and the events of a run lie together.
+-- A row with the body "round" is two events, of which the second has the next seq: see the view.
 CREATE TABLE journal (key integer PRIMARY KEY, at real NOT NULL, type text NOT NULL, body text NOT NULL);
 
 CREATE TRIGGER journal_is_not_changed BEFORE UPDATE ON journal
@@ -72,14 +73,16 @@ CREATE TABLE snapshot (run integer PRIMARY KEY, seq integer NOT NULL, checksum i
 CREATE VIEW events AS
 SELECT
     run_state.id AS run_id,
-    journal.key & 4294967295 AS seq,
+    (journal.key & 4294967295) + part.place AS seq,
     journal.at,
     journal.type,
     journal.body ->> 'task' AS task,
     journal.body ->> 'visit' AS visit,
-    journal.body
+    CASE WHEN journal.body = '"round"' THEN part.body ELSE journal.body END AS body
 FROM run_state
-JOIN journal ON journal.key > run_state.number << 32 AND journal.key < (run_state.number + 1) << 32;
+JOIN journal ON journal.key > run_state.number << 32 AND journal.key < (run_state.number + 1) << 32
+JOIN (SELECT 0 AS place, '"settled"' AS body UNION ALL SELECT 1, '"evaluated"') AS part
+    ON part.place = 0 OR journal.body = '"round"';
 
 CREATE VIEW runs AS
 SELECT
