@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import uuid
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, Unpack
 
@@ -14,6 +13,7 @@ from fsm_agent.core.events import CancelAsked, PauseAsked, RunStarted, TakenUpFo
 from fsm_agent.core.result import RunResult
 from fsm_agent.core.run import Run
 from fsm_agent.engine.approving import Approver
+from fsm_agent.engine.blocking import run_sync
 from fsm_agent.engine.driver import Driver
 from fsm_agent.engine.keeping import Keeper, keeper_of, waiting_for
 from fsm_agent.engine.keys import DigestKey
@@ -33,11 +33,12 @@ from fsm_agent.errors import (
     StoreUnavailable,
     UsageError,
 )
-from fsm_agent.journal.loading import StoredPlans
+from fsm_agent.journal.loading import StoredPlans, plan_of_run
 from fsm_agent.journal.memory import MemoryJournal
 from fsm_agent.journal.protocol import Journal
 from fsm_agent.journal.store import Store
 from fsm_agent.plan.catalog import Catalog
+from fsm_agent.plan.compiled import CompiledPlan
 from fsm_agent.plan.loader import PlanSource, check_inputs, check_plan
 from fsm_agent.plan.model import Plan
 from fsm_agent.planner.protocol import Planner
@@ -222,6 +223,14 @@ class PlannerEngine:
         """A run as the store has it, or as it was after its event number `at`. Raises UnknownRun, JournalBroken."""
         return await self._kept().shown(run_id, at)
 
+    async def plan_of(self, run_id: str) -> CompiledPlan | None:
+        """The plan of a run of the store, for which no run is folded; None while it has none.
+
+        Raises UnknownRun, InvalidPlan (skills are gone), JournalBroken.
+        """
+        keeper = self._kept()
+        return await keeper.do(plan_of_run, keeper.store, run_id, self._stored_plans(lenient=False))
+
     @property
     def run_ids(self) -> tuple[str, ...]:
         """The runs in hand: live and paused ones."""
@@ -402,19 +411,3 @@ class PlannerEngine:
             return await handle.at_rest(trouble)
         finally:
             self._runs.let_go(handle)
-
-
-def run_sync(work: Coroutine[Any, Any, RunResult]) -> RunResult:
-    """Run a coroutine to its end from a program without an event loop. Raises UsageError inside of one."""
-    if _in_event_loop():
-        work.close()
-        raise UsageError("run_sync was called inside an event loop", hint="there, await engine.run(…)")
-    return asyncio.run(work)
-
-
-def _in_event_loop() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True

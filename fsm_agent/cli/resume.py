@@ -17,9 +17,9 @@ from fsm_agent.cli.loop import run_in_loop
 from fsm_agent.cli.options import command, new_app
 from fsm_agent.cli.session import Session
 from fsm_agent.cli.tables import table
+from fsm_agent.core.machine import FINAL
 from fsm_agent.engine.recovering import Recovery
 from fsm_agent.errors import RunNotActive
-from fsm_agent.journal.loading import StoredPlans, load
 from fsm_agent.plan.model import Plan
 
 resume_app = new_app()
@@ -53,11 +53,11 @@ def resume(
     run_id = as_utf8(run_id)
     store = session.run_store(run_id)
     engine = session.engine(store=store)
-    loaded = load(store, run_id, StoredPlans(store.plan))
-    if loaded.run.final or not loaded.run.plan_version:
-        raise RunNotActive(f"run {run_id!r} is over: it has {loaded.run.phase}", hint="see runs show")
+    phase = store.head(run_id).phase
+    compiled = run_in_loop(engine.plan_of(run_id)) if phase not in FINAL else None
+    if compiled is None:
+        raise RunNotActive(f"run {run_id!r} is over: it has {phase}", hint="see runs show")
     given = _given(sets, input_file)
-    compiled = loaded.run.compiled
     inputs = {**secrets_in(os.environ, compiled.plan), **given}
     secrets = tuple(value for name, value in inputs.items() if _is_secret(compiled.plan, name))
     approved = frozenset(map(as_utf8, approve or ()))

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from secrets import token_hex
 from typing import Any
 
 from fsm_agent.core.events import PlanAdopted, PlanRejected
 from fsm_agent.engine.host import RunHost
 from fsm_agent.errors import FsmAgentError, InvalidPlan
-from fsm_agent.journal.loading import StoredPlans, digest_of_plan
+from fsm_agent.journal.loading import StoredPlans, digest_of_normal
+from fsm_agent.jsonable import encode
 from fsm_agent.plan.catalog import Catalog
 from fsm_agent.plan.compiled import CompiledPlan
 from fsm_agent.plan.inputs import check_inputs
@@ -29,7 +30,8 @@ class Prepared:
     @staticmethod
     def of(compiled: CompiledPlan) -> Prepared:
         """Take the digest of a plan's normal form."""
-        return Prepared(compiled, digest_of_plan(compiled.plan.to_json()))
+        normal = encode(compiled.plan.to_json())
+        return Prepared(replace(compiled, normal=normal), digest_of_normal(normal))
 
 
 _NO_WORKERS: dict[str, str] = {}

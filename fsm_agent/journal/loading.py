@@ -32,21 +32,24 @@ MOST_PLANS = 64
 """So many compiled plans are kept at hand."""
 
 _ADOPTED = "plan_adopted"
+_EARLY = 16
+"""Nearly all runs have adopted their plan by this event."""
 _log = logging.getLogger("fsm_agent.journal")
 
 
 def digest_of_plan(plan: Mapping[str, Any]) -> str:
     """The digest of a plan's normal form, under which it is kept."""
-    return _digest(encode(plan))
+    return digest_of_normal(encode(plan))
+
+
+def digest_of_normal(normal: bytes) -> str:
+    """The same, where the JSON of the normal form is there already."""
+    return hashlib.sha256(normal).hexdigest()[:DIGEST_LENGTH]
 
 
 def _is_digest(digest: str, body: str, plan: Mapping[str, Any]) -> bool:
     """Whether a plan is the one that was kept. Its text is what was digested, if nobody has written it anew."""
-    return _digest(body.encode()) == digest or digest_of_plan(plan) == digest
-
-
-def _digest(normal: bytes) -> str:
-    return hashlib.sha256(normal).hexdigest()[:DIGEST_LENGTH]
+    return digest_of_normal(body.encode()) == digest or digest_of_plan(plan) == digest
 
 
 class StoredPlans:
@@ -87,7 +90,7 @@ class StoredPlans:
             plan = msgspec.json.decode(stored.body)
         except msgspec.MsgspecError:
             plan = None
-        if not isinstance(plan, dict) or not _is_digest(adopted.digest, body, plan):
+        if not isinstance(plan, dict) or not _is_digest(adopted.digest, stored.body, plan):
             raise JournalBroken(adopted.run_id, "its plan was changed in the store", seq=adopted.seq)
         catalog = Catalog({}, adopted.workers, adopted.default_skill, any_skill=True)
         if self.skills is not None:
@@ -159,6 +162,24 @@ def _load(store: Store, run_id: str, plans: PlanReader, upto: int | None) -> Loa
     mark = next((event.mark for event in adopted if isinstance(event, PlanAdopted) and event.mark), "")
     run = _built(run_id, stored, plans, snapshot, Holes(mark, {}) if mark else None)
     return Loaded(run, head, total, stored, snapshot, mark)
+
+
+def plan_of_run(store: Store, run_id: str, plans: PlanReader) -> CompiledPlan | None:
+    """The plan that a run has, by its journal's word; None while it has none. Raises UnknownRun, InvalidPlan,
+    JournalBroken.
+
+    Nothing is folded, and nothing else of the journal is looked at: whoever goes on with the run does that.
+    """
+    head = store.head(run_id)
+    if not head.plan_version:
+        return None
+    for upto in (_EARLY, None):
+        for event in store.events(run_id, upto=upto):
+            adopted = decode(event, run_id) if event.type == _ADOPTED else None
+            if isinstance(adopted, PlanAdopted) and adopted.digest == head.plan:
+                with collecting_later():
+                    return plans.plan_of(adopted)
+    raise JournalBroken(run_id, "it does not say how the run got its plan")
 
 
 def verify(run_id: str, stored: list[StoredEvent], head: RunHead, seq: int = 0) -> tuple[int, int]:

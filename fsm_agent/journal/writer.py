@@ -76,7 +76,9 @@ class StoredJournal:
             total = codec.checksum(total, kept)
             stored.append(kept)
             if type(event) is PlanAdopted:
-                plans.append(StoredPlan(event.digest, encode(self._run.compiled.plan.to_json()).decode()))
+                compiled = self._run.compiled
+                normal = compiled.normal or encode(compiled.plan.to_json())
+                plans.append(StoredPlan(event.digest, normal.decode()))
         self._checksum = total
         self._projection.note(fresh)
         before = self._batch

@@ -91,6 +91,8 @@ class CompiledPlan:
     output: Expression | None
     has_rollback: bool = False
     """Whether a failure of some task may lead to a rollback: only then is kept what one needs."""
+    normal: bytes = field(default=b"", repr=False)
+    """The JSON of the plan's normal form, where that was made: each run that is kept needs it."""
 
     @property
     def guarded_finalizers(self) -> tuple[str, ...]:

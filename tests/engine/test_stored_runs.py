@@ -336,3 +336,16 @@ def test_a_broken_snapshot_is_passed_over(tmp_path: Path, monkeypatch: pytest.Mo
         return await made.show("r")
 
     assert drive(main()).tasks["again"].visits == 300
+
+
+def test_the_plan_of_a_stored_run_is_had_without_folding_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = engine(tmp_path, ScriptedSkill("work"))
+    assert made.run_sync(TWO, run_id="r").completed
+    monkeypatch.setattr("fsm_agent.journal.loading.fold", lambda *_: pytest.fail("it was folded"))
+    compiled = asyncio.run(made.plan_of("r"))
+    assert compiled is not None
+    assert compiled.graph.ids == ("a", "b")
+    with pytest.raises(UnknownRun):
+        asyncio.run(made.plan_of("q"))
