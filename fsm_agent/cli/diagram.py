@@ -7,13 +7,15 @@ from typing import Annotated
 
 import typer
 
+from fsm_agent.cli.encoding import as_utf8
 from fsm_agent.cli.exits import BAD, OK
 from fsm_agent.cli.options import command, new_app
 from fsm_agent.cli.problems import is_valid, problems_text
 from fsm_agent.cli.session import Session
 from fsm_agent.errors import Problem, UsageError
+from fsm_agent.journal.archive import Archive
 from fsm_agent.plan.loader import check_plan
-from fsm_agent.views.diagram import FORMATS, Diagram, Format, format_of, of_machine, of_plan, render
+from fsm_agent.views.diagram import FORMATS, Diagram, Format, format_of, of_machine, of_plan, of_run, render
 
 app = new_app()
 
@@ -23,7 +25,10 @@ MACHINE = "machine"
 @command(app)
 def diagram(
     session: Session,
-    subject: Annotated[str, typer.Argument(metavar="machine|PLAN", help="The machine of phases, or a plan file.")],
+    subject: Annotated[
+        str | None, typer.Argument(metavar="machine|PLAN", help="The machine of phases, or a plan file.")
+    ] = None,
+    run_id: Annotated[str | None, typer.Option("--run", metavar="ID", help="A run of the store, as it stands.")] = None,
     form: Annotated[
         str | None, typer.Option("--format", metavar="FORMAT", help=f"One of {', '.join(FORMATS)}. [dot]")
     ] = None,
@@ -31,20 +36,33 @@ def diagram(
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write here; its ending tells the format.")
     ] = None,
 ) -> int:
-    """Draw the machine, or a plan.
+    """Draw the machine, a plan, or a run with what became of its tasks.
 
     SVG and PNG need Graphviz; DOT and Mermaid need nothing.
     """
     chosen = _format(form, target)
     if target is None and chosen == "png" and (session.json or session.output.is_terminal):
         raise UsageError("a PNG picture needs a file", hint="give -o FILE")
+    if (subject is None) == (run_id is None):
+        raise UsageError(
+            "name one: the machine, a plan, or a run", hint="diagram machine, diagram PLAN, diagram --run ID"
+        )
+    if run_id is not None:
+        return _put(session, _of_run(session, as_utf8(run_id)), chosen, target, ())
     if subject == MACHINE:
         return _put(session, of_machine(), chosen, target, ())
-    checked = check_plan(subject, session.any_skill)
+    checked = check_plan(subject or "", session.any_skill)
     if checked.plan is None:
         return session.refuse(checked.problems)
     picture = of_plan(checked.plan, session.engine().catalog, checked.graph)
     return _put(session, picture, chosen, target, checked.problems)
+
+
+def _of_run(session: Session, run_id: str) -> Diagram:
+    loaded = Archive(session.run_store(run_id)).load(run_id)
+    if not loaded.run.plan_version:
+        raise UsageError(f"run {run_id!r} has no plan that could be drawn", hint="see runs show")
+    return of_run(loaded.run.compiled, loaded.result(), session.engine().catalog)
 
 
 def _format(form: str | None, target: Path | None) -> Format:

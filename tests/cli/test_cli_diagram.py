@@ -76,3 +76,11 @@ def test_the_schema_is_a_schema_that_takes_plans(call: Call) -> None:
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({"tasks": [{"id": 3}]}, schema)
     assert call("schema", "--json").document == schema
+
+
+def test_a_run_of_the_store_is_drawn_with_what_became_of_its_tasks(call: Call, project: Project) -> None:
+    call("run", project.plan("plan.yaml", {"goal": "问候", **PLAN}), "--run-id", "r")
+    drawn = call("diagram", "--run", "r")
+    assert (drawn.code, "paused, run r" in drawn.out, "waiting approval" in drawn.out) == (0, True, True)
+    for words in ((), ("machine", "--run", "r"), ("--run", "gone")):
+        assert call("diagram", *words, "--json").code == 2

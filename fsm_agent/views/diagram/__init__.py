@@ -1,4 +1,4 @@
-"""Diagrams of the machine and of plans: a neutral model of the picture, and a renderer for each format."""
+"""Diagrams of the machine, of plans and of runs: a neutral model of the picture, and a renderer for each format."""
 
 from __future__ import annotations
 
@@ -12,8 +12,12 @@ from fsm_agent.views.diagram.mermaid import to_mermaid
 from fsm_agent.views.diagram.model import Diagram
 from fsm_agent.views.diagram.of_machine import of_machine
 from fsm_agent.views.diagram.of_plan import of_plan
+from fsm_agent.views.diagram.of_run import of_run
 
-__all__ = ["FORMATS", "Diagram", "Format", "format_of", "of_machine", "of_plan", "render", "to_dot", "to_mermaid"]
+__all__ = [
+    "FORMATS", "Diagram", "Format", "format_of", "of_machine", "of_plan", "of_run", "render", "to_dot",
+    "to_mermaid",
+]  # fmt: skip
 
 Format = Literal["dot", "mermaid", "svg", "png"]
 

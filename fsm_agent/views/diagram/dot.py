@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from fsm_agent.views.diagram.model import Caption, Diagram, Edge, EdgeKind, Node, NodeKind
-from fsm_agent.views.diagram.palette import EDGE_COLOURS, FAINT, FRAME, INK, NODE_COLOURS
+from fsm_agent.views.diagram.palette import EDGE_COLOURS, FADED, FAINT, FRAME, INK, NODE_COLOURS
 
 # Helvetica is one of the few fonts whose widths Graphviz knows by itself, so that texts fit their boxes anywhere.
 _FONT = "Helvetica"
@@ -84,6 +84,7 @@ def _edges(diagram: Diagram, names: Mapping[str, str]) -> Iterator[str]:
     for edge in diagram.edges:
         states = edge.kind is EdgeKind.TRANSITION
         colour = NODE_COLOURS[tones[edge.target]].line if states else EDGE_COLOURS[edge.kind]
+        colour = FADED if edge.faded else colour
         yield f"  {names[edge.source]} -> {names[edge.target]} [{_line(edge, colour)}];"
 
 
@@ -94,7 +95,9 @@ def _line(edge: Edge, colour: str) -> str:
     if edge.main:
         text += " weight=20"
     if edge.captions:
-        text += f" label=<{'<BR/>'.join(_caption(caption, colour) for caption in edge.captions)}>"
+        text += (
+            f" label=<{'<BR/>'.join(_caption(caption, FAINT if edge.faded else colour) for caption in edge.captions)}>"
+        )
     return text
 
 

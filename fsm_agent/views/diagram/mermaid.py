@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeVar
 
 from fsm_agent.views.diagram.model import Caption, Diagram, Edge, EdgeKind, Node, NodeKind
-from fsm_agent.views.diagram.palette import EDGE_COLOURS, FRAME, INK, NODE_COLOURS
+from fsm_agent.views.diagram.palette import EDGE_COLOURS, FADED, FRAME, INK, NODE_COLOURS
 
 # All other ASCII characters mean something to Mermaid, to Markdown or to HTML somewhere, as do the starts of lists.
 _UNTAME = re.compile(r"[^\w ,()'=?/\[\]+.\u0080-\U0010ffff-]|(?<=\d)[.)](?= )|[-+](?= )")
@@ -52,8 +52,12 @@ def _flow(diagram: Diagram) -> Iterator[str]:
             yield f"  style c{number} fill:{FRAME.fill},stroke:{FRAME.line}"
     for edge in diagram.edges:
         yield f"  {names[edge.source]} {_arrow(edge)} {names[edge.target]}"
-    for colour, places in _grouped((EDGE_COLOURS[edge.kind], place) for place, edge in enumerate(diagram.edges)):
+    for colour, places in _grouped((_colour(edge), place) for place, edge in enumerate(diagram.edges)):
         yield f"  linkStyle {','.join(map(str, places))} stroke:{colour}"
+
+
+def _colour(edge: Edge) -> str:
+    return FADED if edge.faded else EDGE_COLOURS[edge.kind]
 
 
 def _flow_node(node: Node, names: Mapping[str, str]) -> str:

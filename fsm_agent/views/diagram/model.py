@@ -67,7 +67,8 @@ class Caption:
 class Edge:
     """One edge between the nodes of these keys.
 
-    A `back` edge jumps back and has no say in the layout; `main` ones lie on the way that all goes well.
+    A `back` edge jumps back and has no say in the layout; `main` ones lie on the way that all goes well; `faded`
+    ones are known not to be taken.
     """
 
     source: str
@@ -76,6 +77,7 @@ class Edge:
     captions: tuple[Caption, ...] = ()
     back: bool = False
     main: bool = False
+    faded: bool = False
 
 
 @dataclass(frozen=True, slots=True)

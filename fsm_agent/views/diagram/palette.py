@@ -30,6 +30,9 @@ NODE_COLOURS = {
     Tone.MUTED: Colours("#eaeef2", "#57606a"),
 }
 
+FADED = "#d0d7de"
+"""The colour of the line of an edge that was not taken."""
+
 # A transition has the colour of the phase that it leads to.
 EDGE_COLOURS = {
     EdgeKind.DEPENDENCY: "#424a53",
