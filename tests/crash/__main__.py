@@ -1,6 +1,7 @@
 """`python -m tests.crash`: processes that die, for as long as one likes.
 
---rounds 10000 --seed 0     random plans, random deaths
+--rounds 10000 --seed 0     random plans, random deaths: each plan one task at a time, and several at a time
+--only serial|parallel      one of these two
 --positions                 each natural plan, one death at each write, before it and after it
 """
 
@@ -14,6 +15,7 @@ from collections import Counter
 from pathlib import Path
 
 from tests.crash.fuzz import every_position, one_round
+from tests.crash.overlapping import overlapping_round
 from tests.engine.scripted import playable
 
 NATURAL = Path(__file__).parents[1] / "data" / "natural_plans.json"
@@ -23,9 +25,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.crash", description=__doc__)
     parser.add_argument("--rounds", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
+    parser.add_argument("--only", choices=("serial", "parallel"), help="one of the two kinds of rounds")
     parser.add_argument("--positions", action="store_true", help="every position of every natural plan instead")
     options = parser.parse_args()
-    return positions() if options.positions else rounds(options.seed, options.rounds)
+    return positions() if options.positions else rounds(options.seed, options.rounds, options.only)
 
 
 def positions() -> int:
@@ -40,11 +43,11 @@ def positions() -> int:
     return 1 if failed else 0
 
 
-def rounds(first: int, count: int) -> int:
+def rounds(first: int, count: int, only: str | None) -> int:
     began, kinds, failed = time.monotonic(), Counter[str](), []
     for number, seed in enumerate(range(first, first + count), 1):
         try:
-            kinds[one_round(seed)] += 1
+            kinds += _one(seed, only)
         except Exception as error:  # noqa: BLE001 - it is told, and the others go on
             failed.append(seed)
             print(f"seed {seed}: {type(error).__name__}: {str(error)[:400]}", flush=True)
@@ -52,6 +55,16 @@ def rounds(first: int, count: int) -> int:
             print(f"{number} rounds, {time.monotonic() - began:.0f} s, {dict(kinds)}", flush=True)
     print(f"{count} rounds, {len(failed)} failed: {failed[:50]}; {dict(kinds)}")
     return 1 if failed else 0
+
+
+def _one(seed: int, only: str | None) -> Counter[str]:
+    """Both kinds of round for one seed, or one of them. Returns what there was to see."""
+    seen = Counter[str]()
+    if only != "parallel":
+        seen[f"serial: {one_round(seed)}"] += 1
+    if only != "serial":
+        seen.update({f"parallel: {what}": count for what, count in overlapping_round(seed).items()})
+    return seen
 
 
 if __name__ == "__main__":
