@@ -9,7 +9,7 @@ from fsm_agent.core.run import Run
 from fsm_agent.journal.records import TaskRow
 
 _UNSEEN = frozenset({"PENDING", "READY"})
-"""A task that stands so, and never stood otherwise, needs no row."""
+"""A task that stands so, and of which nothing was ever asked or done, needs no row."""
 
 
 class Projection:
@@ -44,13 +44,18 @@ class Projection:
         rows = []
         for place in self._moved:
             node = nodes[place]
-            if node.status in _UNSEEN and self._seen is not None and place not in self._seen:
+            if self._seen is not None and place not in self._seen and not self._has_history(place):
                 continue
             marks = self._marks.get(place, _NO_MARKS)
             rows.append(
                 TaskRow(place, ids[place], node.status, node.reason, node.visits, node.attempts, node.retried, *marks)
             )
         return tuple(rows)
+
+    def _has_history(self, place: int) -> bool:
+        """Whether there is more to show of a task than that its turn has not come: a jump may have reset it since."""
+        node = self._run.schedule.nodes[place]
+        return node.status not in _UNSEEN or node.visits > 0 or place in self._marks
 
     def written(self) -> None:
         """The rows are in the store."""
