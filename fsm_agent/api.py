@@ -22,7 +22,7 @@ from fsm_agent.engine.options import RunOptions, check_options, checked_approver
 from fsm_agent.engine.planning import Planning, Prepared
 from fsm_agent.engine.recovering import RECOVERED_AT_ONCE, Recovery, recover
 from fsm_agent.engine.runs import Handle, Runs, RunStream
-from fsm_agent.engine.secrets import Secrets, given_again, with_secrets
+from fsm_agent.engine.secrets import SecretInputs, Secrets, given_again, inputs_for, known_secrets, with_secrets
 from fsm_agent.engine.services import Services
 from fsm_agent.errors import (
     InvalidPlan,
@@ -49,9 +49,6 @@ VERDICTS: Mapping[str, Verdict] = {
     "done": "done", "skip": "skip", "fail": "fail",
 }  # fmt: skip
 """The words for a decision."""
-
-SecretInputs = Mapping[str, Any] | Callable[[Plan], Mapping[str, Any]] | None
-"""Secret inputs, given again: by name, or by a function of the run's plan."""
 
 _CACHED_PLANS = 64
 
@@ -165,26 +162,31 @@ class PlannerEngine:
         heads = await self._kept().left_behind()
         return await recover([head.run_id for head in heads], partial(self._recovered, inputs), most)
 
-    async def pause(self, run_id: str, *, by: str | None = None, why: str | None = None) -> None:
+    async def pause(
+        self, run_id: str, *, by: str | None = None, why: str | None = None, inputs: SecretInputs = None
+    ) -> None:
         """Ask a live run to pause: what runs is let finish first. Returns at once.
 
-        A run that another process drives is asked through the store.
+        A run that another process drives is asked through the store. `inputs` gives its secret inputs, so that they
+        are left out of what is said: here, in `cancel` and in `decide`.
         """
         if self._keeper is not None and run_id not in self._runs.ids():
-            await self._keeper.ask_driver(run_id, "pause", by, why)
+            await self._keeper.ask_driver(run_id, "pause", by, why, known_secrets(inputs, self._resolver))
             return
         handle = self._going(run_id)
         if handle.run.phase != "paused":
             handle.driver.tell(PauseAsked(by=by, why=why))
 
-    async def cancel(self, run_id: str, *, by: str | None = None, why: str | None = None) -> RunResult | None:
+    async def cancel(
+        self, run_id: str, *, by: str | None = None, why: str | None = None, inputs: SecretInputs = None
+    ) -> RunResult | None:
         """End a run. A live one is told, and ends within its grace time: its result goes to whoever awaits it.
 
         One that nobody drives is ended here and now, and its result is returned; one that another process drives is
-        asked to end through the store.
+        asked to end through the store. `inputs` gives secret inputs again, for its clean-up.
         """
         if self._keeper is not None and run_id not in self._runs.ids():
-            return await self._cancel_stored(run_id, by, why)
+            return await self._cancel_stored(run_id, by, why, inputs)
         handle = self._going(run_id)
         handle.driver.tell(CancelAsked(by=by, why=why))
         if not handle.driven and handle.run.phase == "paused":
@@ -200,6 +202,7 @@ class PlannerEngine:
         by: str | None = None,
         why: str | None = None,
         result: Any = None,
+        inputs: SecretInputs = None,
     ) -> None:
         """Decide what a run waits for: `approve` or `reject`, or about a failed task `rerun done skip fail`.
 
@@ -211,7 +214,8 @@ class PlannerEngine:
         if verdict is None:
             raise UsageError(f"{decision!r} is no decision", hint=f"one of: {', '.join(VERDICTS)}")
         if self._keeper is not None and run_id not in self._runs.ids():
-            await self._keeper.decide(run_id, task, verdict, by, why, result)
+            known = known_secrets(inputs, self._resolver)
+            await self._keeper.decide(run_id, task, verdict, by, why, result, known)
             return
         self._runs.get(run_id).driver.decide(task, verdict, by=by, why=why, result=result)
 
@@ -345,11 +349,13 @@ class PlannerEngine:
         handle = await self._take_up(run_id, "recover", inputs, None)
         return await self._drive(handle)
 
-    async def _cancel_stored(self, run_id: str, by: str | None, why: str | None) -> RunResult | None:
+    async def _cancel_stored(
+        self, run_id: str, by: str | None, why: str | None, inputs: SecretInputs
+    ) -> RunResult | None:
         try:
-            handle = await self._take_up(run_id, "cancel", None, None, CancelAsked(by=by, why=why))
+            handle = await self._take_up(run_id, "cancel", inputs, None, CancelAsked(by=by, why=why))
         except RunHeld:
-            await self._kept().ask_driver(run_id, "cancel", by, why)
+            await self._kept().ask_driver(run_id, "cancel", by, why, known_secrets(inputs, self._resolver))
             return None
         return await self._drive(handle)
 
@@ -371,8 +377,7 @@ class PlannerEngine:
             loaded = await keeper.load(run_id, planning)
             if loaded.run.final:
                 raise RunNotActive(f"run {run_id!r} is over: it has {loaded.run.phase}")
-            if callable(inputs) and loaded.run.plan_version:
-                given = inputs(loaded.run.compiled.plan)
+            given = inputs_for(loaded.run, inputs)
             secrets = given_again(loaded.run, given, self._resolver, lenient=wish is not None)
             holes = loaded.with_secrets(secrets, planning)
             run = loaded.run

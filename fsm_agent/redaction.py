@@ -5,12 +5,12 @@ Pure and total: whatever it is given, it gives something back, and it never chan
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
-from urllib.parse import quote, quote_plus
+
+from fsm_agent.forms import forms_of, leaves_of, number_text
 
 MASK = "***"
 """What stands where a secret was."""
@@ -41,7 +41,6 @@ _HINTS = (
     "basic", "://",
 )  # fmt: skip
 _SHORTEST = 5
-_SHORTEST_WITHIN = 4
 _DEEPEST = 100
 _LONGEST_NAME = 64
 
@@ -55,11 +54,10 @@ class Redactor:
         One of less than 4 characters is masked where it is the whole value: within texts it would mask what only
         looks like it. `names` says whether what is named like a secret counts as one.
         """
-        leaves = {leaf for secret in secrets for leaf in _leaves(secret) if leaf}
-        self._exact = frozenset(leaves)
+        found = [form for secret in secrets for leaf in leaves_of(secret) for form in forms_of(leaf)]
+        self._exact = frozenset(form.text for form in found)
         self._names = names
-        long = [leaf for leaf in leaves if len(leaf) >= _SHORTEST_WITHIN]
-        forms = sorted({form for leaf in long for form in _forms(leaf)}, key=lambda form: (-len(form), form))
+        forms = sorted({form.text for form in found if form.within}, key=lambda text: (-len(text), text))
         self._forms = tuple(forms)
         self._known = re.compile("|".join(map(re.escape, forms)))
 
@@ -90,10 +88,14 @@ class Redactor:
         if value is None or isinstance(value, bool):
             return value
         if isinstance(value, (int, float)):
-            return MASK if self._exact and str(value) in self._exact else value
+            return MASK if self._exact and self._is_secret(value) else value
         if id(value) in above or len(above) >= _DEEPEST:
             return MASK
         return self._whole(value, (*above, id(value)))
+
+    def _is_secret(self, number: int | float) -> bool:
+        text = number_text(number)
+        return text in self._exact or any(form in text for form in self._forms)
 
     def _whole(self, value: Any, above: tuple[int, ...]) -> Any:
         try:
@@ -140,25 +142,3 @@ def _hides(key: Any, item: Any) -> bool:
 def is_secret_name(name: str) -> bool:
     """Whether a key is named like a secret, in any of the usual spellings."""
     return _SECRET_NAME.search(re.sub(r"[\W_]", "", name).lower()) is not None
-
-
-def _leaves(secret: Any) -> Iterator[str]:
-    """The texts and numbers in a JSON value, as texts."""
-    if isinstance(secret, Mapping):
-        for item in secret.values():
-            yield from _leaves(item)
-    elif isinstance(secret, (list, tuple, set, frozenset)):
-        for item in secret:
-            yield from _leaves(item)
-    elif secret is not None and not isinstance(secret, bool):
-        yield str(secret)
-
-
-def _forms(secret: str) -> Iterator[str]:
-    """How a secret may be written: as it is, in JSON, in Python, in an address."""
-    yield secret
-    yield json.dumps(secret)[1:-1]
-    yield json.dumps(secret, ensure_ascii=False)[1:-1]
-    yield repr(secret)[1:-1]
-    yield quote(secret, safe="", errors="replace")
-    yield quote_plus(secret, errors="replace")

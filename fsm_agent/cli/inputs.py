@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from fsm_agent.cli.data_files import assignments, json_or_text, read_object
 from fsm_agent.cli.encoding import as_utf8
 from fsm_agent.errors import Problem
-from fsm_agent.plan.inputs import check_inputs, secret_variable
+from fsm_agent.plan.inputs import ENVIRONMENT_PREFIX, check_inputs, secret_variable
 from fsm_agent.plan.model import Input, Plan
 from fsm_agent.redaction import Redactor
 
@@ -58,6 +59,13 @@ def secrets_in(environment: Mapping[str, str], plan: Plan) -> dict[str, Any]:
         if declared.secret and text is not None:
             found[name] = text if _takes_text(declared) else json_or_text(text)
     return found
+
+
+def known_secrets(environment: Mapping[str, str]) -> Callable[[Plan], Mapping[str, Any]] | None:
+    """The secret inputs of whatever plan it will be; None where there is no variable for any."""
+    if any(name.startswith(ENVIRONMENT_PREFIX) for name in environment):
+        return partial(secrets_in, environment)
+    return None
 
 
 def variable(environment: Mapping[str, str], name: str) -> str | None:

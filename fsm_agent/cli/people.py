@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from typing import Annotated, Any, Final
 
@@ -11,6 +12,7 @@ from fsm_agent.cli.consent import user
 from fsm_agent.cli.data_files import json_or_text
 from fsm_agent.cli.encoding import as_utf8
 from fsm_agent.cli.exits import BY_OUTCOME, CANCELLED, OK
+from fsm_agent.cli.inputs import known_secrets
 from fsm_agent.cli.loop import run_in_loop
 from fsm_agent.cli.options import command, new_app
 from fsm_agent.cli.session import Session
@@ -43,7 +45,7 @@ def pause(session: Session, run_id: RunId, *, by: By = None, why: Why = None) ->
     """Ask the process that drives a run to pause it. What runs may finish first."""
     run_id = as_utf8(run_id)
     engine = session.engine(store=session.run_store(run_id))
-    run_in_loop(engine.pause(run_id, by=_who(by), why=_text(why)))
+    run_in_loop(engine.pause(run_id, by=_who(by), why=_text(why), inputs=known_secrets(os.environ)))
     return _said(session, run_id, "a pause was asked for")
 
 
@@ -56,7 +58,8 @@ def cancel(session: Session, run_id: RunId, *, by: By = None, why: Why = None) -
     run_id = as_utf8(run_id)
     store = session.run_store(run_id)
     engine = session.engine(store=store)
-    result: RunResult | None = run_in_loop(engine.cancel(run_id, by=_who(by), why=_text(why)))
+    ending = engine.cancel(run_id, by=_who(by), why=_text(why), inputs=known_secrets(os.environ))
+    result: RunResult | None = run_in_loop(ending)
     if result is not None:
         _said(session, run_id, f"the run is {result.phase}")
         return BY_OUTCOME[result.outcome]
@@ -127,7 +130,8 @@ def _decide(
     if plan == (which is not None):
         raise UsageError("name one: a task, an approval, or --plan")
     engine = session.engine(store=session.run_store(run_id))
-    run_in_loop(engine.decide(run_id, which, decision, by=_who(by), why=_text(why), result=result))
+    known = known_secrets(os.environ)
+    run_in_loop(engine.decide(run_id, which, decision, by=_who(by), why=_text(why), result=result, inputs=known))
     return _said(session, run_id, f"{'the plan' if plan else which}: {decision}, recorded", how=decision)
 
 

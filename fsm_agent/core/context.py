@@ -221,7 +221,10 @@ def _is_number(value: Any) -> bool:
 
 def _fold(rule: MergeRule, base: Any, values: list[Any]) -> Any:
     if rule == "sum":
-        return sum(values, start=0 if base is MISSING else base)
+        addends = values if base is MISSING else [base, *values]
+        # A number that is not known (a secret one, where nobody has given it again) makes a sum that is not known.
+        unknown = [value for value in addends if not _is_number(value)]
+        return unknown[0] if unknown else sum(addends)
     merged = [] if base is MISSING else list(base)
     if rule == "append":
         return merged + values

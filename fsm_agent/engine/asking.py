@@ -15,10 +15,11 @@ def answer(driver: Driver, request: Request, *, is_stale: bool = False) -> None:
     driver.answering(request.number)
     if is_stale:
         return
-    by, why = text_in(request, "by"), text_in(request, "why")
+    body = driver.filled(request.body)
+    by, why = text_in(body, "by"), text_in(body, "why")
     if request.kind == "pause":
         driver.tell(PauseAsked(by=by, why=why))
     elif request.kind == "cancel":
         driver.tell(CancelAsked(by=by, why=why))
     else:
-        driver.decided(decision_in(driver.run, request))
+        driver.decided(decision_in(driver.run, body, request.at))

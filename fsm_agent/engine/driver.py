@@ -8,7 +8,7 @@ For a stream it is the consumer who takes it on, command by command.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import Context, copy_context
 from typing import Any
@@ -495,6 +495,12 @@ class Driver:
         """What is recorded next answers a request from the store."""
         if isinstance(self.journal, StoredJournal):
             self.journal.answer(request)
+
+    def filled(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What was left in the store, with the secrets that were left out of it."""
+        holes = self.journal.holes if isinstance(self.journal, StoredJournal) else None
+        filled: Mapping[str, Any] = body if holes is None else holes.filled_record(dict(body))
+        return filled
 
     def close(self) -> None:
         """Nothing of this run goes on: what is under way is told to stop, and its outcome is not waited for."""

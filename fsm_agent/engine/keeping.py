@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import uuid
 from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -20,7 +21,9 @@ from fsm_agent.core.run import Run
 from fsm_agent.engine.attending import POLL, Attendant
 from fsm_agent.engine.decisions import decision_in, request_body
 from fsm_agent.engine.keys import DigestKey
+from fsm_agent.engine.secrets import KnownSecrets
 from fsm_agent.errors import DecisionRefused, FsmAgentError, RunHeld, RunNotActive
+from fsm_agent.journal.holes import HIDDEN, Holes
 from fsm_agent.journal.loading import Loaded, PlanReader, StoredPlans, load
 from fsm_agent.journal.opening import open_store
 from fsm_agent.journal.owners import Owner, driver_of, this_process
@@ -73,8 +76,13 @@ class Keeper:
         now = await self.do(self.store.now)
         return [head for head in reversed(heads) if head.phase != "paused" and driver_of(head, now) is None]
 
-    async def ask_driver(self, run_id: str, kind: str, by: str | None, why: str | None) -> None:
-        """Leave word for the process that drives the run. Raises RunNotActive where none does, UnknownRun."""
+    async def ask_driver(
+        self, run_id: str, kind: str, by: str | None, why: str | None, known: KnownSecrets | None = None
+    ) -> None:
+        """Leave word for the process that drives the run. `known` gives the secrets that are not to be left there.
+
+        Raises RunNotActive where none does, UnknownRun.
+        """
         head = await self.do(self.store.head, run_id)
         if driver_of(head, await self.do(self.store.now)) is None:
             if head.phase == "paused" and kind == "pause":
@@ -84,7 +92,10 @@ class Keeper:
             raise RunNotActive(
                 f"nobody drives run {run_id!r}: its last phase is {head.phase}", hint="resume it, or cancel it"
             )
-        body = encode({"by": by, "why": why}).decode()
+        words = {"by": by, "why": why}
+        if known is not None:
+            words = _without(words, _holes(await self.load(run_id), known))
+        body = encode(words).decode()
         await self.do(self.store.ask, run_id, kind, body, at=self._clock.now())
 
     def close(self) -> None:
@@ -96,9 +107,18 @@ class Keeper:
     # Decisions ------------------------------------------------------------------------------------------------------
 
     async def decide(
-        self, run_id: str, which: str | None, verdict: Verdict, by: str | None, why: str | None, result: Any
+        self,
+        run_id: str,
+        which: str | None,
+        verdict: Verdict,
+        by: str | None,
+        why: str | None,
+        result: Any,
+        known: KnownSecrets | None = None,
     ) -> None:
         """Record what somebody decided: at once where nobody drives the run, else its driver does.
+
+        `known` gives the secrets that are not to be in the record.
 
         Raises DecisionRefused, UnknownRun, NotJson.
         """
@@ -107,25 +127,29 @@ class Keeper:
         loaded = await self.load(run_id)
         asked = loaded.run.approvals.find(which, verdict)
         if not has_expired(asked, now):
-            body = encode(request_body(asked.approval, verdict, by, why, result)).decode()
+            words = request_body(asked.approval, verdict, by, why, result)
+            body = encode(_without(words, _holes(loaded, known))).decode()
             first = await self.do(self.store.ask, run_id, "decide", body, at=now, key=asked.approval)
             if first is not None:
-                word, person = first.body.get("decision"), first.body.get("by")
+                said = Holes(loaded.mark, {}).filled_record(dict(first.body)) if loaded.mark else first.body
+                word, person = said.get("decision"), said.get("by")
                 raise decided_already(repr(asked.task or "the plan"), str(word), person, first.at)
         try:
             lease = await self.acquire(run_id)
         except RunHeld:
             await self._until_taken(run_id)
-            run = (await self.load(run_id)).run
         else:
             try:
-                run = await self._take_down(run_id, lease, now)
+                await self._take_down(run_id, lease, now)
             finally:
                 await self.do(self.store.release, lease)
-        decided = run.approvals.decided.get(asked.approval)
+        decided = (await self.load(run_id)).run.approvals.decided.get(asked.approval)
         if has_expired(asked, now):
             raise DecisionRefused(f"the approval of {asked.task!r} has expired", hint="it counts as rejected")
-        if decided is not None and (decided.decision, decided.by, decided.why) != (verdict, by, why):
+        mine = decided is None or (
+            decided.decision == verdict and _may_be(decided.by, by) and _may_be(decided.why, why)
+        )
+        if decided is not None and not mine:
             raise decided_already(repr(asked.task or "the plan"), decided.decision, decided.by, decided.at)
 
     async def _until_taken(self, run_id: str) -> None:
@@ -135,26 +159,25 @@ class Keeper:
             if not await self.do(self.store.requests, (run_id,)):
                 return
 
-    async def _take_down(self, run_id: str, lease: Lease, now: float) -> Run:
-        """Make decisions that were left in the store a part of the run's journal. Returns the run after them."""
+    async def _take_down(self, run_id: str, lease: Lease, now: float) -> None:
+        """Make decisions that were left in the store a part of the run's journal."""
         loaded = await self.load(run_id)
         requests = await self.do(self.store.requests, (run_id,))
         decisions = [request for request in requests if request.kind == "decide"]
         run = loaded.run
         late = [asked for asked in run.approvals.open.values() if has_expired(asked, now)]
         if run.final or not (decisions or late):
-            return run
+            return
         journal = self.journal(run, lease, loaded.checksum)
         _record(run, journal, RunTakenUp(driver=str(self.owner), why="decide"), now)
         for request in decisions:
             journal.answer(request.number)
-            _record(run, journal, decision_in(run, request), now)
+            _record(run, journal, decision_in(run, request.body, request.at), now)
         for asked in late:
             if asked.approval in run.approvals.open:
                 _record(run, journal, decision_on(asked, "expired"), now)
         journal.prepare()
         await self.do(journal.write)
-        return run
 
     async def shown(self, run_id: str, upto: int | None = None) -> RunResult:
         """A run as its journal has it."""
@@ -172,6 +195,23 @@ def waiting_for(result: RunResult, kind: str, error: FsmAgentError) -> RunResult
     hint = f" ({error.hint})" if error.hint else ""
     reason = {"kind": kind, "task": None, "message": f"{error.message}{hint}"}
     return structs.replace(result, reason=reason)
+
+
+def _holes(loaded: Loaded, known: KnownSecrets | None) -> Holes | None:
+    return Holes(loaded.mark, known(loaded.run)) if loaded.mark and known is not None else None
+
+
+def _without(words: dict[str, Any], holes: Holes | None) -> dict[str, Any]:
+    """What somebody said, with holes where the secrets were that are known here."""
+    punched: dict[str, Any] = words if holes is None else holes.punched_record(words)
+    return punched
+
+
+def _may_be(kept: str | None, said: str | None) -> bool:
+    """Whether this is what was said: whoever wrote it down may know secrets that are not known here."""
+    if kept is None or said is None:
+        return kept == said
+    return re.fullmatch(".*".join(map(re.escape, kept.split(HIDDEN))), said, re.DOTALL) is not None
 
 
 def _record(run: Run, journal: StoredJournal, event: Event, now: float) -> None:

@@ -18,6 +18,12 @@ from fsm_agent.skills.outcomes import cut
 Resolver = Callable[[str], Any]
 """Gives the value of a secret input by its name, or None."""
 
+SecretInputs = Mapping[str, Any] | Callable[[Plan], Mapping[str, Any]] | None
+"""Secret inputs, given again: by name, or by a function of the run's plan."""
+
+KnownSecrets = Callable[[Run], Mapping[str, Any]]
+"""Gives the secret inputs of a run that are known here, by name."""
+
 _NO_SECRETS = Redactor()
 
 
@@ -65,6 +71,20 @@ def with_secrets(plan: Plan, given: Mapping[str, Any], resolver: Resolver | None
     return {**given, **{name: value for name, value in found.items() if value is not None}}
 
 
+def inputs_for(run: Run, inputs: SecretInputs) -> Mapping[str, Any]:
+    """The secret inputs that are given again to this run."""
+    if callable(inputs):
+        return inputs(run.compiled.plan) if run.plan_version else {}
+    return inputs or {}
+
+
+def known_secrets(inputs: SecretInputs, resolver: Resolver | None) -> KnownSecrets | None:
+    """What is known here of the secrets of runs that others drive; None where nothing can be known."""
+    if inputs is None and resolver is None:
+        return None
+    return lambda run: given_again(run, inputs_for(run, inputs), resolver, lenient=True)
+
+
 def given_again(
     run: Run, given: Mapping[str, Any], resolver: Resolver | None, *, lenient: bool = False
 ) -> dict[str, Any]:
@@ -79,7 +99,9 @@ def given_again(
     again = [name for name in given if name in known]
     if again:
         raise UsageError(f"input {again[0]!r} was given when the run began", hint="only secret inputs are given again")
-    values, problems = check_inputs(plan, {**known, **with_secrets(plan, given, resolver)})
+    values, problems = check_inputs(plan, {**with_secrets(plan, given, resolver), **known})
+    # What is known was checked when the run began; where it holds a secret, only what hides that is known here.
+    problems = [problem for problem in problems if (problem.field or "").removeprefix("inputs.") not in known]
     missing = [problem for problem in problems if problem.rule == "missing_input"]
     if missing and not lenient:
         names = [(problem.field or "").removeprefix("inputs.") for problem in missing]

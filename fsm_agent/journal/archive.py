@@ -13,8 +13,8 @@ from fsm_agent.core.result import RunResult
 from fsm_agent.core.run import Run
 from fsm_agent.errors import JournalBroken, UsageError
 from fsm_agent.journal import codec
-from fsm_agent.journal.holes import Holes
-from fsm_agent.journal.loading import Loaded, StoredPlans, fold, load
+from fsm_agent.journal.holes import EDGE, Holes
+from fsm_agent.journal.loading import Loaded, StoredPlans, event_of, fold, load, mark_of
 from fsm_agent.journal.owners import driver_of
 from fsm_agent.journal.projection import Projection
 from fsm_agent.journal.records import Batch, RunHead, StoredEvent, StoredPlan
@@ -87,8 +87,12 @@ class Archive:
         )
 
     def _started(self, run_id: str) -> RunStarted:
+        """What was asked for, with secrets as `***`. Raises JournalBroken."""
         first = next(iter(self._store.events(run_id, upto=1)), None)
-        event = codec.decode(first, run_id) if first is not None else None
+        if first is None:
+            raise JournalBroken(run_id, "it has no events")
+        mark = mark_of(self._store.events(run_id), run_id) if EDGE in first.body else ""
+        event = event_of(first, run_id, Holes(mark, {}) if mark else None)
         if not isinstance(event, RunStarted):
             raise JournalBroken(run_id, "its first event is no start", seq=1)
         return event
@@ -115,14 +119,13 @@ class Archive:
         return self.load(run_id, at).result()
 
     def events(self, run_id: str, after: int = 0) -> Iterator[Event]:
-        """The events of a run, secrets that skills returned as `***`. Raises UnknownRun, JournalBroken."""
-        holes: Holes | None = None
-        for stored in self._store.events(run_id):
-            event = codec.decode(stored, run_id)
-            mark = getattr(event, "mark", "")
-            holes = Holes(mark, {}) if mark else holes
-            if stored.seq > after:
-                yield event if holes is None else holes.filled(event)
+        """The events of a run, with secrets as `***`. Raises UnknownRun, JournalBroken."""
+        stored = list(self._store.events(run_id))
+        mark = mark_of(stored, run_id)
+        holes = Holes(mark, {}) if mark else None
+        for kept in stored:
+            if kept.seq > after:
+                yield event_of(kept, run_id, holes)
 
     def moments(self, run_id: str, events: Sequence[Event]) -> Callable[[int], Run]:
         """The run as it was after an event, by its number; folded anew each time, so that whoever asks may keep it."""

@@ -19,7 +19,7 @@ from fsm_agent.core.run import Run
 from fsm_agent.core.snapshots import CARRIERS, restore
 from fsm_agent.errors import FsmAgentError, InvalidPlan, JournalBroken, SnapshotRefused, StoreTooNew, UsageError
 from fsm_agent.journal.codec import checksum, decode
-from fsm_agent.journal.holes import Holes
+from fsm_agent.journal.holes import ALL_LEVELS, EDGE, Holes
 from fsm_agent.journal.records import RunHead, StoredEvent, StoredPlan, StoredSnapshot
 from fsm_agent.journal.store import Store
 from fsm_agent.jsonable import encode
@@ -158,8 +158,7 @@ def _load(store: Store, run_id: str, plans: PlanReader, upto: int | None) -> Loa
         snapshot = None
     if upto is not None:
         del stored[upto:]
-    adopted = [decode(event, run_id) for event in stored if event.type == _ADOPTED]
-    mark = next((event.mark for event in adopted if isinstance(event, PlanAdopted) and event.mark), "")
+    mark = mark_of(stored, run_id)
     run = _built(run_id, stored, plans, snapshot, Holes(mark, {}) if mark else None)
     return Loaded(run, head, total, stored, snapshot, mark)
 
@@ -180,6 +179,18 @@ def plan_of_run(store: Store, run_id: str, plans: PlanReader) -> CompiledPlan | 
                 with collecting_later():
                     return plans.plan_of(adopted)
     raise JournalBroken(run_id, "it does not say how the run got its plan")
+
+
+def mark_of(stored: Iterable[StoredEvent], run_id: str) -> str:
+    """What the holes in a run's events bear; nothing where it has no secrets."""
+    adopted = (decode(event, run_id) for event in stored if event.type == _ADOPTED)
+    return next((event.mark for event in adopted if isinstance(event, PlanAdopted) and event.mark), "")
+
+
+def event_of(stored: StoredEvent, run_id: str, holes: Holes | None) -> Event:
+    """The event that is kept so, with what stands in its holes. Raises JournalBroken."""
+    event = decode(stored, run_id)
+    return event if holes is None or EDGE not in stored.body else holes.filled(event)
 
 
 def verify(run_id: str, stored: list[StoredEvent], head: RunHead, seq: int = 0) -> tuple[int, int]:
@@ -207,14 +218,14 @@ def _built(
     """The run, from a snapshot and what came after it where there is one that fits, else from its first event on."""
 
     def events(rows: Iterable[StoredEvent]) -> Iterator[Event]:
-        decoded = (decode(row, run_id) for row in rows)
-        return decoded if holes is None else map(holes.filled, decoded)
+        return (event_of(row, run_id, holes) for row in rows)
 
     if snapshot is not None:
         run = Run(run_id, plans.plan_of)
         try:
             past = events(row for row in stored[: snapshot.seq] if row.type in CARRIERS)
-            restore(run, msgspec.json.decode(snapshot.body), past)
+            kept = msgspec.json.decode(snapshot.body)
+            restore(run, kept if holes is None else holes.filled_record(kept, ALL_LEVELS), past)
             return fold(run_id, events(stored[snapshot.seq :]), plans, run)
         except (SnapshotRefused, msgspec.MsgspecError) as error:
             _log.debug("run %s is folded from its first event: %s", run_id, error)

@@ -11,7 +11,7 @@ from fsm_agent.core.run import Run
 from fsm_agent.core.snapshots import can_dump, dump
 from fsm_agent.errors import LeaseLost, StoreError
 from fsm_agent.journal import codec
-from fsm_agent.journal.holes import Holes
+from fsm_agent.journal.holes import ALL_LEVELS, Holes
 from fsm_agent.journal.owners import Owner
 from fsm_agent.journal.projection import Projection
 from fsm_agent.journal.records import Batch, Lease, StoredEvent, StoredPlan, StoredSnapshot
@@ -69,10 +69,13 @@ class StoredJournal:
         stored: list[StoredEvent] = []
         plans: list[StoredPlan] = []
         total = self._checksum
+        if self.holes is None and self._run.secrets:
+            self.holes = self._holes_of(fresh)
+        holes = self.holes
         for event in fresh:
-            if type(event) is PlanAdopted and event.mark:
-                self.holes = Holes(event.mark, self._run.secrets)
-            kept = codec.encode(event if self.holes is None else self.holes.punched(event))
+            kept = codec.encode(event)
+            if holes is not None and holes.may_be_in(kept.body):
+                kept = codec.encode(holes.punched(event))
             total = codec.checksum(total, kept)
             stored.append(kept)
             if type(event) is PlanAdopted:
@@ -97,6 +100,11 @@ class StoredJournal:
             self._projection.rows(),
             taken=tuple(self._answered),
         )
+
+    def _holes_of(self, fresh: Sequence[Event]) -> Holes | None:
+        """What stands for the secrets of a plan that is adopted now; in the goal too, which comes before it."""
+        mark = next((event.mark for event in fresh if type(event) is PlanAdopted), "")
+        return Holes(mark, self._run.secrets) if mark else None
 
     def write(self) -> None:
         """Make the batch durable. Raises StoreError, RunExists, LeaseLost; it is then still to be written."""
@@ -133,7 +141,10 @@ class StoredJournal:
         ):
             return None
         self._snapshot_seq = run.seq
-        return StoredSnapshot(run.seq, self._checksum, encode(dump(run)).decode())
+        body = encode(dump(run)).decode()
+        if self.holes is not None and self.holes.may_be_in(body):
+            body = encode(self.holes.punched_record(dump(run), ALL_LEVELS)).decode()
+        return StoredSnapshot(run.seq, self._checksum, body)
 
     def keep(self, snapshot: StoredSnapshot) -> None:
         """Keep a snapshot, if it can be done: it is a cache."""
