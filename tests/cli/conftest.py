@@ -13,6 +13,7 @@ import structlog
 
 from fsm_agent.cli.main import execute
 from tests.cli.project import SKILLS, Call, Ended, Project
+from tests.cli.stored import PAY
 
 
 @pytest.fixture
@@ -44,3 +45,9 @@ def call(project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
     root.handlers[:] = handlers
     root.setLevel(level)
     structlog.reset_defaults()
+
+
+@pytest.fixture
+def shop(project: Project) -> Project:
+    project.plan("skills/pay.py", PAY)
+    return project

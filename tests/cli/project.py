@@ -142,6 +142,10 @@ class Project:
         options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
         return subprocess.Popen(self.command(*arguments), cwd=self.folder, env=clean_environment(env), **options)
 
+    def script(self, text: str) -> subprocess.Popen[bytes]:
+        """A Python program of a user's in this folder, which goes on."""
+        return subprocess.Popen([sys.executable, "-c", text], cwd=self.folder, env=clean_environment())
+
     def run(self, *arguments: str, env: Mapping[str, str] = {}) -> Ended:
         """A real process, to its end."""
         return ended(self.process(*arguments, env=env))

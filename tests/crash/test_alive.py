@@ -1,0 +1,69 @@
+"""One real death for each plan: its process is killed by the system in the middle, and another one goes on."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.crash.alive import NATURAL, OWN, ROOT
+from tests.crash.plans import PLANS
+
+WAIT = 60.0
+
+
+def process(name: str, folder: Path, *more: str) -> subprocess.Popen[bytes]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.Popen([sys.executable, "-m", "tests.crash.alive", name, *more], cwd=folder, env=environment)
+
+
+def lived(name: str, folder: Path) -> dict[str, Any]:
+    """What the run comes to that this process begins, or goes on with."""
+    assert process(name, folder).wait(WAIT) == 0
+    told: dict[str, Any] = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+    return told
+
+
+def died(name: str, folder: Path, at: int) -> None:
+    """A process that is killed right after an event."""
+    running = process(name, folder, str(at))
+    until = time.monotonic() + WAIT
+    while not (folder / "hung.txt").exists():
+        assert running.poll() is None
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    running.send_signal(signal.SIGKILL)
+    assert running.wait(WAIT) == -signal.SIGKILL
+
+
+def events_in(folder: Path) -> list[tuple[str, str | None]]:
+    con = sqlite3.connect(folder / "runs.db")
+    found = con.execute("SELECT type, task FROM events ORDER BY seq").fetchall()
+    con.close()
+    return found
+
+
+def folder_for(place: Path) -> Path:
+    place.mkdir()
+    for name in ("plans", "skills"):
+        shutil.copytree(ROOT / name, place / name, ignore=shutil.ignore_patterns("__pycache__"))
+    return place
+
+
+@pytest.mark.parametrize("name", [*PLANS, *OWN, *NATURAL])
+def test_another_process_goes_on_to_the_same_end(tmp_path: Path, name: str) -> None:
+    wanted = lived(name, folder_for(tmp_path / "whole"))
+    events = events_in(tmp_path / "whole")
+    torn = folder_for(tmp_path / "torn")
+    died(name, torn, max(4, len(events) // 2))
+    assert ("run_finished", None) not in events_in(torn)
+    assert lived(name, torn) == wanted
