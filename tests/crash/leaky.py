@@ -1,7 +1,6 @@
-"""Skills that tell secrets in every way that they can.
+"""Skills that tell secrets in every way that they can; `python -m tests.crash.leaky FOLDER` runs them.
 
-`python -m tests.crash.leaky FOLDER` runs them until it is killed. The secrets come on standard input, so that no
-argument and no variable holds them.
+The secrets come on standard input, so that no argument and no variable holds them.
 """
 
 from __future__ import annotations
@@ -25,13 +24,14 @@ SECRETS: dict[str, Any] = {
     "real": 1618.0339887,
     "many": {"user": "ada&love=lace/1815", "pins": [27182818, "3141-5926"]},
 }
+ALL = {name: f"${{inputs.{name}}}" for name in (*SECRETS, "note")}
 INPUTS: dict[str, Any] = {name: {"secret": True} for name in SECRETS}
 PLAN: dict[str, Any] = {
     "inputs": {**INPUTS, "note": {"default": ""}},
     "context": {"total": 1},
     "merge": {"total": "sum"},
     "tasks": [
-        {"id": "tell", "skill": "tell", "parameters": {"all": "${inputs}"}, "max_retries": 1},
+        {"id": "tell", "skill": "tell", "parameters": {"all": ALL}, "max_retries": 1},
         {
             "id": "agree",
             "skill": "agree",
@@ -42,7 +42,7 @@ PLAN: dict[str, Any] = {
             "id": "hang",
             "skill": "hang",
             "dependencies": ["agree"],
-            "parameters": {"seen": "${results.tell.data}", "all": "${inputs}"},
+            "parameters": {"seen": "${results.tell.data}", "all": ALL},
         },
     ],
     "output": "results.hang.data",

@@ -41,25 +41,25 @@ def found_in(folder: Path) -> set[tuple[str, str, str]]:
 
 def killed_while_it_hangs(folder: Path) -> None:
     """A run in another process, which dies in the middle of its last call."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.crash.leaky", str(folder)],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stdin=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
+    said = folder / "said.txt"
+    with said.open("wb") as errors:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tests.crash.leaky", str(folder)],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdin=subprocess.PIPE,
+            stderr=errors,
+        )
     assert process.stdin is not None
     process.stdin.write(json.dumps(SECRETS).encode())
     process.stdin.close()
     until = time.monotonic() + WAIT
     while not (folder / "hung.txt").exists():
-        assert process.poll() is None, process.stderr and process.stderr.read().decode()
+        assert process.poll() is None, said.read_text()
         assert time.monotonic() < until
         time.sleep(0.02)
     process.send_signal(signal.SIGKILL)
     process.wait(timeout=WAIT)
-    assert process.stderr is not None
-    process.stderr.close()
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,12 @@ import pytest
 
 from fsm_agent import PlannerEngine, SkillContext, skill
 from fsm_agent.core.events import ContextChanged, TaskEvaluated
+from fsm_agent.core.failures import Ending
 from fsm_agent.errors import InvalidPlan, UsageError
+from fsm_agent.journal.archive import Archive
 from fsm_agent.journal.holes import Holes
+from fsm_agent.journal.opening import open_store
+from fsm_agent.journal.owners import this_process
 from tests.engine.support import drive
 
 SECRET = "s3cr3t-密码-值"
@@ -166,3 +170,108 @@ def test_what_looks_like_a_hole_without_the_runs_mark_is_left_alone() -> None:
     forged = "\uf8ffffff/s/0\uf8ff"
     event = ContextChanged(task="t", visit=1, changes={"k": forged})
     assert Holes("5eed", {"s": "value"}).filled(event) is event
+
+
+def texts_of(folder: Path) -> str:
+    return bytes_of(folder).decode("utf-8", "replace")
+
+
+def test_the_goal_and_the_labels_are_shown_without_the_secret_and_are_whole_where_it_is_given(tmp_path: Path) -> None:
+    wallet = Wallet()
+
+    async def main() -> None:
+        async with engine(wallet, tmp_path) as made:
+            words: dict[str, Any] = {"goal": f"use {SECRET!r}", "labels": {"for": SECRET}}
+            await made.run(PLAN, run_id="r", inputs={"token": SECRET, "city": f"at {SECRET}"}, **words)
+            (listed,) = Archive(open_store(tmp_path / "runs.db")).runs()
+            assert (listed.goal, listed.labels) == ("use '***'", {"for": "***"})
+            assert (await made.show("r")).context["city"] == "at ***"
+            await made.decide("r", "pay", "approve")
+            result = await made.resume("r", inputs={"token": SECRET})
+            assert (result.phase, result.context["city"]) == ("completed", f"at {SECRET}")
+
+    drive(main())
+    assert "s3cr3t" not in texts_of(tmp_path)
+
+
+@pytest.mark.parametrize("knows", ["inputs", "resolver"])
+def test_who_decides_from_afar_and_knows_the_secrets_leaves_them_out_of_what_is_said(
+    tmp_path: Path, knows: str
+) -> None:
+    start(Wallet(), tmp_path)
+    known: dict[str, Any] = {"inputs": {"token": SECRET}} if knows == "inputs" else {}
+    resolver = {"token": SECRET}.get if knows == "resolver" else None
+
+    async def main() -> Any:
+        async with engine(Wallet(), tmp_path, secrets=resolver) as made:
+            await made.decide("r", "pay", "approve", by=f"Ada {SECRET}", why=repr(SECRET), **known)
+            return await made.resume("r", inputs={"token": SECRET})
+
+    result = drive(main())
+    assert [(given["by"], given["why"]) for given in result.approvals] == [(f"Ada {SECRET}", repr(SECRET))]
+    assert "s3cr3t" not in texts_of(tmp_path)
+
+
+def test_a_decision_of_a_process_that_knows_no_secrets_counts_whatever_is_left_out_of_it(tmp_path: Path) -> None:
+    start(Wallet(), tmp_path)
+
+    async def main() -> Any:
+        async with engine(Wallet(), tmp_path) as made:
+            await made.decide("r", "pay", "approve", by=f"Ada {SECRET}")
+            return await made.resume("r", inputs={"token": SECRET})
+
+    assert drive(main()).phase == "completed"
+
+
+def test_an_input_that_is_no_secret_and_the_same_number_is_not_asked_for_again(tmp_path: Path) -> None:
+    plan = {**PLAN, "inputs": {"token": {"type": "integer", "secret": True}, "city": {"type": "integer"}}}
+    wallet = Wallet()
+    wallet.skills = [skill(name="echo")(_same), skill(risk="high", name="pay")(_pay)]
+    tasks = [
+        {"id": "echo", "skill": "echo", "parameters": {"text": "${inputs.token}"}},
+        {"id": "pay", "skill": "pay", "dependencies": ["echo"], "parameters": {"token": "${inputs.city}"}},
+    ]
+
+    async def main() -> Any:
+        async with engine(wallet, tmp_path) as made:
+            await made.run({**plan, "tasks": tasks}, run_id="r", inputs={"token": 49152077, "city": 49152077})
+            await made.decide("r", "pay", "approve")
+            return await made.resume("r", inputs={"token": 49152077})
+
+    result = drive(main())
+    assert (result.tasks["echo"].data, result.tasks["pay"].data) == (49152077, 49152077)
+    assert "49152077" not in texts_of(tmp_path)
+
+
+def _same(text: int) -> int:
+    return text
+
+
+def _pay(token: int) -> int:
+    return token
+
+
+def test_a_snapshot_holds_no_secret_and_is_of_use_where_it_is_given(tmp_path: Path) -> None:
+    store = open_store(tmp_path / "runs.db")
+    start(Wallet(), tmp_path)
+
+    async def main() -> None:
+        async with engine(Wallet(), tmp_path) as made:
+            await made.decide("r", "pay", "approve")
+            loaded = await made._kept().load("r", made._stored_plans(lenient=True))
+            plans = made._stored_plans(lenient=True)
+            holes = loaded.with_secrets({"token": SECRET}, plans)
+            loaded.run.ending = Ending("abort", "exception", "pay", f"it was {SECRET}")
+            journal = made._kept().journal(loaded.run, store.acquire("r", this_process("t"), 9), loaded.checksum)
+            journal.holes = holes
+            journal._snapshot_seq = 0
+            kept = journal.snapshot(1)
+            assert kept is not None
+            assert "s3cr3t" not in kept.body
+            loaded.snapshot = kept
+            loaded.with_secrets({"token": SECRET}, plans)
+            assert loaded.run.ending is not None
+            assert loaded.run.ending.message == f"it was {SECRET}"
+            journal.close()
+
+    drive(main())
