@@ -14,7 +14,7 @@ from msgspec import structs
 
 from fsm_agent.clock import Clock
 from fsm_agent.core.approvals import decided_already, decision_on, has_expired
-from fsm_agent.core.events import Event, RunTakenUp, Verdict
+from fsm_agent.core.events import ApprovalAsked, Event, RunTakenUp, Verdict
 from fsm_agent.core.machine import FINAL
 from fsm_agent.core.result import RunResult
 from fsm_agent.core.run import Run
@@ -27,7 +27,7 @@ from fsm_agent.journal.holes import HIDDEN, Holes
 from fsm_agent.journal.loading import Loaded, PlanReader, StoredPlans, load
 from fsm_agent.journal.opening import open_store
 from fsm_agent.journal.owners import Owner, driver_of, this_process
-from fsm_agent.journal.records import Lease, RunHead
+from fsm_agent.journal.records import Lease, Request, RunHead
 from fsm_agent.journal.store import Store
 from fsm_agent.journal.writer import StoredJournal
 from fsm_agent.jsonable import encode, to_plain
@@ -131,9 +131,7 @@ class Keeper:
             body = encode(_without(words, _holes(loaded, known))).decode()
             first = await self.do(self.store.ask, run_id, "decide", body, at=now, key=asked.approval)
             if first is not None:
-                said = Holes(loaded.mark, {}).filled_record(dict(first.body)) if loaded.mark else first.body
-                word, person = said.get("decision"), said.get("by")
-                raise decided_already(repr(asked.task or "the plan"), str(word), person, first.at)
+                raise await self._second_to(run_id, asked, first)
         try:
             lease = await self.acquire(run_id)
         except RunHeld:
@@ -151,6 +149,18 @@ class Keeper:
         )
         if decided is not None and not mine:
             raise decided_already(repr(asked.task or "the plan"), decided.decision, decided.by, decided.at)
+
+    async def _second_to(self, run_id: str, asked: ApprovalAsked, first: Request) -> DecisionRefused:
+        """The answer to whoever comes second to a decision that is still to be taken up. That one may itself have come
+        second, to one that was taken up a moment ago: the journal knows.
+        """
+        loaded = await self.load(run_id)
+        name = repr(asked.task or "the plan")
+        decided = loaded.run.approvals.decided.get(asked.approval)
+        if decided is not None:
+            return decided_already(name, decided.decision, decided.by, decided.at)
+        said = Holes(loaded.mark, {}).filled_record(dict(first.body)) if loaded.mark else first.body
+        return decided_already(name, str(said.get("decision")), said.get("by"), first.at)
 
     async def _until_taken(self, run_id: str) -> None:
         """Until whoever drives the run has taken up what was asked of it: not for long, for it may be busy."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
+import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +133,45 @@ def test_who_decides_second_is_told_who_was_first_and_when_even_before_that_is_i
         assert refused.value.message == told
 
     drive(main())
+
+
+class Racing:
+    """A store in which others decide just before one's own decision is left there."""
+
+    def __init__(self, store: Any, before: Callable[[], None]) -> None:
+        self._store = store
+        self._before = before
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def ask(self, *arguments: Any, **options: Any) -> Any:
+        before, self._before = self._before, lambda: None
+        before()
+        return self._store.ask(*arguments, **options)
+
+
+def test_who_decides_third_is_told_who_was_first_and_not_who_was_second(tmp_path: Path) -> None:
+    made = engine(tmp_path, ScriptedSkill("work"))
+    paused = made.run_sync(TWO, run_id="r", require_plan_approval=True)
+    store = open_store(tmp_path / "runs.db")
+
+    def others() -> None:
+        drive(engine(tmp_path, ScriptedSkill("work")).decide("r", None, "approve", by="Ada"))
+        words = {"approval": paused.waiting[0]["approval"], "decision": "rejected", "by": "Bo"}
+        store.ask("r", "decide", json.dumps(words), at=1.0, key=paused.waiting[0]["approval"])
+
+    slow: Any = Racing(store, lambda: in_a_thread(others))
+    with pytest.raises(DecisionRefused, match="approved by Ada"):
+        drive(PlannerEngine([], store=slow).decide("r", None, "reject", by="Cy"))
+    store.close()
+
+
+def in_a_thread(work: Callable[[], None]) -> None:
+    """An event loop of its own, as in another process."""
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
 
 
 def test_a_plan_that_is_rejected_fails_the_run(tmp_path: Path) -> None:
