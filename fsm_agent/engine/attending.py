@@ -71,9 +71,10 @@ class Attendant:
         while True:
             await self._clock.sleep(POLL)
             try:
-                if self._clock.monotonic() - renewed >= self._ttl / 3:
-                    renewed = self._clock.monotonic()
+                now = self._clock.monotonic()
+                if now - renewed >= self._ttl / 3:
                     await self._renew()
+                    renewed = now  # else it is tried again at the next look: the leases must not run out
                 await self._look()
             except StoreError as error:
                 _log.debug("the store cannot be read at the moment: %s", error.message)
