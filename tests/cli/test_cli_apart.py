@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tests.cli.project import Project, clean_environment, ended
-from tests.cli.test_cli_store import PAY, ledger, task, types_in, wait_for
+from tests.cli.stored import ledger, task, types_in, wait_for
 
 AT_MOST = 5.0
 """Five times the second within which a run is to be cancelled."""
@@ -34,11 +34,9 @@ def large(n: int) -> dict:
 """
 
 
-@pytest.fixture
-def shop(project: Project) -> Project:
-    project.plan("skills/pay.py", PAY)
-    project.plan("skills/flaky.py", FLAKY)
-    return project
+@pytest.fixture(autouse=True)
+def flaky(shop: Project) -> None:
+    shop.plan("skills/flaky.py", FLAKY)
 
 
 @pytest.fixture

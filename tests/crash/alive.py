@@ -1,6 +1,6 @@
-"""A process that runs a plan, or goes on with it, and tells what came of it: `python -m tests.crash.alive NAME`.
+"""A process that runs a natural plan, or goes on with it, and tells what came of it.
 
-Its folder is the current one.
+`python -m tests.crash.alive NAME`; its folder is the current one.
 
 With a number it hangs once that event was told, until it is killed.
 """
@@ -17,8 +17,7 @@ from typing import Any
 from fsm_agent import PlannerEngine, RunResult, SkillContext, skill
 from fsm_agent.core.machine import FINAL
 from fsm_agent.testing import FixedRandom, SimulatedClock
-from tests.crash.harness import World, verdict
-from tests.crash.plans import PLANS
+from tests.crash.harness import verdict
 from tests.engine.scripted import playable
 
 ROOT = Path(__file__).parents[2]
@@ -26,7 +25,6 @@ NATURAL: dict[str, dict[str, Any]] = {
     case["name"]: case
     for case in json.loads((ROOT / "tests" / "data" / "natural_plans.json").read_text(encoding="utf-8"))["cases"]
 }
-OWN = ("business_trip", "sales_east_china", "umbrella")
 
 
 def agree(_: Any) -> bool:
@@ -34,20 +32,13 @@ def agree(_: Any) -> bool:
     return True
 
 
-def made(name: str, folder: Path) -> tuple[PlannerEngine, Any]:
+def made(name: str) -> tuple[PlannerEngine, dict[str, Any]]:
     """An engine with its skills, and the plan."""
-    words: dict[str, Any] = {"store": folder / "runs.db", "approver": agree, "random": FixedRandom(0.5)}
-    if name in OWN:
-        return PlannerEngine(folder / "skills", **words), folder / "plans" / f"{name}.yaml"
-    clock = SimulatedClock(time.time())
-    if name in PLANS:
-        plan, script = PLANS[name]
-        return PlannerEngine(World(folder, script).skills(), clock=clock, **words), plan
-    case = NATURAL[name]
+    clock, case = SimulatedClock(time.time()), NATURAL[name]
     plan = case["plan"] if isinstance(case["plan"], dict) else {"goal": "g", "tasks": case["plan"]}
-    return PlannerEngine(
-        _stubs(plan, case.get("outcomes", {}), clock), clock=clock, default_skill="stub", **words
-    ), plan
+    skills = _stubs(plan, case.get("outcomes", {}), clock)
+    words: dict[str, Any] = {"store": "runs.db", "approver": agree, "random": FixedRandom(0.5)}
+    return PlannerEngine(skills, clock=clock, default_skill="stub", **words), plan
 
 
 def _stubs(plan: dict[str, Any], outcomes: Any, clock: SimulatedClock) -> dict[str, Any]:
@@ -70,7 +61,7 @@ def _stubs(plan: dict[str, Any], outcomes: Any, clock: SimulatedClock) -> dict[s
 
 async def begin(engine: PlannerEngine, plan: Any, hang_at: int) -> RunResult:
     """A run, which may be hung up on."""
-    stream = engine.stream(plan, run_id="r", grants={"file.write"})
+    stream = engine.stream(plan, run_id="r")
     async for event in stream:
         if event.seq == hang_at:
             Path("hung.txt").touch()
@@ -92,10 +83,9 @@ async def go_on(engine: PlannerEngine) -> RunResult:
 def main(name: str, hang_at: int) -> None:
     """Begin or go on, and write down what came of it."""
     there = Path("runs.db").exists()
-    engine, plan = made(name, Path.cwd())
+    engine, plan = made(name)
     result = asyncio.run(go_on(engine) if there else begin(engine, plan, hang_at))
-    # Which of several real skills ends first is chance.
-    told = {**verdict(result), "trace": sorted(result.trace) if name in OWN else result.trace}
+    told = {**verdict(result), "trace": result.trace}
     Path("result.json").write_text(json.dumps(told, sort_keys=True, default=str), encoding="utf-8")
 
 
