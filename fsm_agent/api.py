@@ -18,7 +18,14 @@ from fsm_agent.engine.driver import Driver
 from fsm_agent.engine.keeping import Keeper, keeper_of, waiting_for
 from fsm_agent.engine.keys import DigestKey
 from fsm_agent.engine.listening import Listener
-from fsm_agent.engine.options import RunOptions, check_options, checked_approver, checked_listener, checked_listeners
+from fsm_agent.engine.options import (
+    RunOptions,
+    check_options,
+    check_words,
+    checked_approver,
+    checked_listener,
+    checked_listeners,
+)
 from fsm_agent.engine.planning import Planning, Prepared
 from fsm_agent.engine.recovering import RECOVERED_AT_ONCE, Recovery, recover
 from fsm_agent.engine.runs import Handle, Runs, RunStream
@@ -170,6 +177,7 @@ class PlannerEngine:
         A run that another process drives is asked through the store. `inputs` gives its secret inputs, so that they
         are left out of what is said: here, in `cancel` and in `decide`.
         """
+        check_words(by=by, why=why)
         if self._keeper is not None and run_id not in self._runs.ids():
             await self._keeper.ask_driver(run_id, "pause", by, why, known_secrets(inputs, self._resolver))
             return
@@ -185,6 +193,7 @@ class PlannerEngine:
         One that nobody drives is ended here and now, and its result is returned; one that another process drives is
         asked to end through the store. `inputs` gives secret inputs again, for its clean-up.
         """
+        check_words(by=by, why=why)
         if self._keeper is not None and run_id not in self._runs.ids():
             return await self._cancel_stored(run_id, by, why, inputs)
         handle = self._going(run_id)
@@ -211,6 +220,7 @@ class PlannerEngine:
         DecisionRefused, UnknownRun, NotJson.
         """
         verdict = VERDICTS.get(decision)
+        check_words(by=by, why=why)
         if verdict is None:
             raise UsageError(f"{decision!r} is no decision", hint=f"one of: {', '.join(VERDICTS)}")
         if self._keeper is not None and run_id not in self._runs.ids():

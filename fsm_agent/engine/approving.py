@@ -79,7 +79,7 @@ class Approving:
     def ask_about_plan(self) -> None:
         """Somebody must agree to the plan."""
         run = self._host.run
-        digest = digest_of(run.compiled.plan.to_json())
+        digest = digest_of(run.compiled.plan.to_record())
         name = approval_id(run.run_id, None, run.plan_version, None, digest)
         has_approver = self._approver is not None
         self._ask(ApprovalAsked(approval=name, kind="plan", visit=0, digest=digest, approver=has_approver))

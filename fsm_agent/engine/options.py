@@ -11,9 +11,8 @@ from typing import Any, TypedDict, cast
 from fsm_agent.engine.approving import Approver
 from fsm_agent.engine.listening import Listener
 from fsm_agent.errors import UsageError
+from fsm_agent.journal.records import LONGEST_ID, is_run_id
 from fsm_agent.plan.nearness import near
-
-LONGEST_ID = 100
 
 
 class RunOptions(TypedDict, total=False):
@@ -104,6 +103,13 @@ def _goal(value: object) -> str | None:
     return None if value is None else _text(value, "goal")
 
 
+def check_words(**words: object) -> None:
+    """What people say besides: each a text that can be written down, or None. Raises UsageError."""
+    for name, value in words.items():
+        if value is not None:
+            _text(value, name)
+
+
 def _text(value: object, name: str) -> str:
     if not isinstance(value, str):
         raise UsageError(f"{name} must be text, not {_kind(value)}")
@@ -134,8 +140,7 @@ def _labels(value: object) -> dict[str, str]:
 def _run_id(value: object) -> str | None:
     if value is None:
         return None
-    fits = isinstance(value, str) and 0 < len(value) <= LONGEST_ID and value.isprintable() and value.strip() == value
-    if not fits:
+    if not is_run_id(value):
         raise UsageError(f"run_id must be 1 to {LONGEST_ID} printable characters without outer blanks")
     return _text(value, "run_id")
 

@@ -30,7 +30,7 @@ class Prepared:
     @staticmethod
     def of(compiled: CompiledPlan) -> Prepared:
         """Take the digest of a plan's normal form."""
-        normal = encode(compiled.plan.to_json())
+        normal = encode(compiled.plan.to_record())
         return Prepared(replace(compiled, normal=normal), digest_of_normal(normal))
 
 

@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from msgspec import structs
+
 from fsm_agent.clock import Clock
 from fsm_agent.core.events import CancelAsked, Event, TakenUpFor
 from fsm_agent.core.result import RunResult, result_of
@@ -103,10 +105,17 @@ class Handle:
             answer(self.driver, request, is_stale=is_stale)
 
     async def at_rest(self, trouble: StoreError) -> RunResult:
-        """The run as its journal has it, which cannot be written to. Raises the trouble where there is no journal."""
+        """The run as its journal has it, which cannot be written to; as it is known here, where that cannot be read.
+
+        Raises the trouble where there is no journal.
+        """
         if self.lease is None or self.keeper is None:
             raise trouble
-        return waiting_for(await self.keeper.shown(self.run_id), "store", trouble)
+        try:
+            kept = await self.keeper.shown(self.run_id)
+        except (StoreBusy, StoreUnavailable):
+            kept = structs.replace(self.result(), outcome="paused")
+        return waiting_for(kept, "store", trouble)
 
     def lost(self, error: Exception) -> None:
         """The run is another process's by now."""

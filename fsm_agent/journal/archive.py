@@ -11,13 +11,13 @@ from fsm_agent.core.events import Event, RunForked, RunStarted
 from fsm_agent.core.machine import FINAL
 from fsm_agent.core.result import RunResult
 from fsm_agent.core.run import Run
-from fsm_agent.errors import JournalBroken, UsageError
+from fsm_agent.errors import JournalBroken, UnknownRun, UsageError
 from fsm_agent.journal import codec
 from fsm_agent.journal.holes import EDGE, Holes
 from fsm_agent.journal.loading import Loaded, StoredPlans, event_of, fold, load, mark_of
 from fsm_agent.journal.owners import driver_of
 from fsm_agent.journal.projection import Projection
-from fsm_agent.journal.records import Batch, RunHead, StoredEvent, StoredPlan
+from fsm_agent.journal.records import Batch, RunHead, StoredEvent, StoredPlan, is_run_id
 from fsm_agent.journal.store import Store
 
 
@@ -70,7 +70,7 @@ class Archive:
         try:
             started = self._started(head.run_id)
             goal, labels = started.goal or self._goal_of_plan(head), dict(started.labels)
-        except JournalBroken as error:
+        except (JournalBroken, UnknownRun) as error:
             broken = error.message
         driver = driver_of(head, now)
         return Listed(
@@ -155,7 +155,14 @@ class Archive:
         return self.show(new_id)
 
     def bring_in(self, run_id: str, stored: Sequence[StoredEvent], plans: Sequence[StoredPlan]) -> None:
-        """Write a whole run, in one transaction. Raises RunExists, JournalBroken (it does not fold)."""
+        """Write a whole run, in one transaction.
+
+        Raises RunExists, JournalBroken (it does not fold), UsageError for what can be no run's id.
+        """
+        if not is_run_id(run_id):
+            raise UsageError("the run's id is none: it takes 1 to 100 printable characters", hint="give it another id")
+        if not stored:
+            raise JournalBroken(run_id, "it has no events")
         known = {plan.digest: plan for plan in plans}
         reader = StoredPlans(known.get)
         run = Run(run_id, reader.plan_of)

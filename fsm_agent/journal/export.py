@@ -52,7 +52,8 @@ def bring_in(archive: Archive, lines: Iterable[str], new_id: str | None = None) 
     rows = _parsed(lines)
     header = rows[0] if rows else {}
     run_id = header.get("run_id")
-    if header.get("fsm_agent_run") is None or not isinstance(run_id, str):
+    forms = (header.get("fsm_agent_run"), header.get("schema_version", 0))
+    if not isinstance(run_id, str) or not all(type(form) is int for form in forms):
         raise UsageError("this is no exported run", hint="it is written by `runs export`")
     if header["fsm_agent_run"] > FORM or header.get("schema_version", 0) > SCHEMA_VERSION:
         raise StoreTooNew("the run was exported by a newer version of fsm-agent", hint="use that version to import it")

@@ -18,6 +18,7 @@ from fsm_agent.plan.nearness import did_you_mean, near
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 _OPTIONS_OF_PATH = re.compile(r"\?(?:synchronous|busy_timeout)=")
+_NEARLY_A_URL = re.compile(r"(?i)(?:postgres(?:ql)?|sqlite3?)[:/]+.|(?:host|hostaddr|dbname|user|password|port)\s*=")
 _KINDS = ("sqlite", "postgresql", "postgres")
 _PATIENCE = 5.0
 _SCHEMA = re.compile(r"[^\W\d]\w{0,62}")
@@ -46,6 +47,8 @@ def open_store(url: str | os.PathLike[str], *, clock: Clock | None = None) -> St
             raise UsageError("a store needs a path or a URL")
         if isinstance(url, str) and _OPTIONS_OF_PATH.search(text):
             raise UsageError("a plain path takes no options", hint=f"write it as sqlite:///{text}")
+        if isinstance(url, str) and _NEARLY_A_URL.match(text):
+            raise UsageError("the store's URL is not written as one", hint="postgresql://user@host/database, or a path")
         return _sqlite(text, {}, clock)
     kind = scheme[1].lower()
     if kind not in _KINDS:
@@ -84,6 +87,13 @@ def _postgres(url: str) -> SqlStore:
             hint="pip install 'fsm-agent[postgres]'",
         ) from error
     place, _, query = url.partition("?")
+    if place.count("@") > 1 or "#" in url or "@" in place.partition("://")[2].partition("/")[2]:
+        raise UsageError(
+            "the store's URL has a sign in its user or password that must be escaped",
+            hint="write / as %2F, @ as %40, # as %23, ? as %3F, or leave the password to PGPASSWORD",
+        )
+    if "@" in query:
+        raise UsageError("the store's URL has an @ among its options", hint="write ? in a password as %3F")
     own = ("schema", "busy_timeout")
     options = _options(query, (*own, *known_options()))
     name = dict(options).get("schema", "fsm_agent")

@@ -87,9 +87,9 @@ class PostgresDatabase:
 
     def write(self, steps: Sequence[Step]) -> bool:
         """See `Database`. Two trips to the server, however many steps there are."""
-        con = self._connected()
-        first = con.cursor()
         try:
+            con = self._connected()
+            first = con.cursor()
             with con.pipeline():
                 con.execute(b"BEGIN")
                 for number, (name, rows) in enumerate(steps):

@@ -9,6 +9,13 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+LONGEST_ID: Final = 100
+
+
+def is_run_id(text: object) -> bool:
+    """Whether a text can be the id of a run: 1 to 100 printable characters, without outer blanks."""
+    return isinstance(text, str) and 0 < len(text) <= LONGEST_ID and text.isprintable() and text.strip() == text
+
 
 class StoredEvent(NamedTuple):
     """One event as it is kept. `body` is the JSON of its own fields, without those that are columns here."""

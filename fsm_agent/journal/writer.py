@@ -80,7 +80,7 @@ class StoredJournal:
             stored.append(kept)
             if type(event) is PlanAdopted:
                 compiled = self._run.compiled
-                normal = compiled.normal or encode(compiled.plan.to_json())
+                normal = compiled.normal or encode(compiled.plan.to_record())
                 plans.append(StoredPlan(event.digest, normal.decode()))
         self._checksum = total
         self._projection.note(fresh)

@@ -292,6 +292,15 @@ class Plan(Model):
     version: str | int | float | None = None
     """The author's own version of it."""
 
+    def to_record(self) -> dict[str, Any]:
+        """The normal form as it is kept: without the defaults of secret inputs, which must be given again then."""
+        data = self.to_json()
+        for name, declared in self.inputs.items():
+            if declared.secret and "default" in data["inputs"][name]:
+                kept = {key: value for key, value in data["inputs"][name].items() if key != "default"}
+                data["inputs"][name] = {**kept, "required": True}
+        return data
+
     def to_json(self) -> dict[str, Any]:
         """The normal form: only what was given, under its normal key. It has no `status`: a plan is no run."""
         no_status = {"tasks": {"__all__": {"status"}}}

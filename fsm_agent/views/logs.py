@@ -61,7 +61,8 @@ _DATA: Final = frozenset({"data", "parameters", "inputs", "result", "output", "p
 """Fields that hold a plan's data: they may be large and are nobody's business, so no line has them."""
 
 _LEAST_OF_OTHERS: Final = {
-    "asyncio": logging.WARNING, "httpcore": logging.WARNING, "httpx": logging.INFO, "transitions": logging.WARNING,
+    "asyncio": logging.WARNING, "httpcore": logging.WARNING, "httpx": logging.INFO, "psycopg": logging.ERROR,
+    "transitions": logging.WARNING,
 }  # fmt: skip
 """The least level of lines of libraries that say much."""
 

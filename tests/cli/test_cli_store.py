@@ -276,6 +276,17 @@ def test_nothing_runs_before_the_plan_is_approved(call: Call, shop: Project) -> 
     assert (rejected.code, rejected.document["reason"]["kind"]) == (1, "rejected")
 
 
+@pytest.mark.parametrize("option", ["--by", "--why"])
+def test_what_can_be_no_text_is_refused_and_nothing_is_decided(shop: Project, option: str) -> None:
+    plan = shop.plan("plan.yaml", {"goal": "g", "tasks": [task("a", "pay", amount=1)]})
+    shop.run("run", plan, "--run-id", "r")
+    odd = b"\x01\xff".decode("utf-8", "surrogateescape")
+    for words in (("approve", "r", "a"), ("cancel", "r"), ("pause", "r")):
+        refused = shop.run(*words, option, odd)
+        assert (refused.code, "internal" in refused.err) == (2, False), words
+    assert shop.run("runs", "show", "r", "--json").document["phase"] == "paused"
+
+
 def test_the_word_for_the_plan_is_never_taken_for_a_task(call: Call, shop: Project) -> None:
     call("run", shop.plan("plan.yaml", {"goal": "g", "tasks": [task("a", "pay", amount=1)]}), "--run-id", "r")
     for word in ("approve", "reject"):
@@ -370,6 +381,12 @@ def edited(lines: list[str]) -> dict[str, list[str]]:
         "another plan": [line.replace('"greet"', '"great"') if '"plan"' in line[:10] else line for line in lines],
         "newer": [lines[0].replace('"schema_version":1', '"schema_version":99'), *lines[1:]],
         "no export": ["{}"],
+        "no version": [lines[0].replace('"schema_version":1', '"schema_version":null'), *lines[1:]],
+        "no number": [lines[0].replace('"fsm_agent_run":1', '"fsm_agent_run":"x"'), *lines[1:]],
+        "an id of two lines": [lines[0].replace('"run_id":"r"', '"run_id":"x\\ny"'), *lines[1:]],
+        "an id that is too long": [lines[0].replace('"run_id":"r"', f'"run_id":"{"x" * 5000}"'), *lines[1:]],
+        "half a character as an id": [lines[0].replace('"run_id":"r"', '"run_id":"\\ud800"'), *lines[1:]],
+        "no events": ['{"fsm_agent_run":1,"run_id":"a","events":0}', '{"end":0,"checksum":0}'],
         "empty": [],
     }
 

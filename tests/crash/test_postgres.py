@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import uuid
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urlsplit
 
 import psycopg
 import pytest
 
 from fsm_agent import PlannerEngine, RunResult, SkillContext, skill
+from fsm_agent.engine import keeping
 from fsm_agent.errors import LeaseLost, RunExists, RunHeld
 from fsm_agent.journal.opening import open_store
 from fsm_agent.testing import FixedRandom
 from tests.crash.harness import scripted
 from tests.crash.plans import BUSY, BUSY_SCRIPT
 from tests.engine.support import drive
+from tests.journal.proxy import Proxy
 
 
 @pytest.fixture
@@ -78,6 +82,46 @@ def test_a_connection_that_is_lost_in_the_middle_is_made_anew_and_the_run_goes_o
     result, shown = drive(main())
     assert result.completed
     assert shown.completed
+
+
+@pytest.mark.parametrize("comes_back", [True, False])
+def test_a_server_that_is_gone_during_a_call_is_waited_for_and_then_the_run_rests(
+    url: str, postgres_url: str, comes_back: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keeping, "LEASE", 1.0)
+    port = urlsplit(postgres_url).port
+    assert port is not None
+    lines = [Proxy(port)]
+    own = lines[0].port
+
+    @skill(idempotent=True)
+    def cut(context: SkillContext) -> dict[str, Any]:
+        if len(lines) == 1:
+            lines[0].close()
+            if comes_back:
+                threading.Timer(0.3, lambda: lines.append(Proxy(port, own))).start()
+            else:
+                lines.append(lines[0])
+        return {"visit": context.visit}
+
+    tasks = [{"id": "a", "skill": "cut"}, {"id": "b", "skill": "work", "dependencies": ["a"]}]
+
+    async def main() -> tuple[RunResult, RunResult]:
+        async with engine(url.replace(f":{port}", f":{own}").replace("timeout=1", "timeout=3"), cut) as through:
+            result = await through.run({"goal": "g", "tasks": tasks}, run_id="r")
+        async with engine(url, cut) as here:
+            return result, await (here.show("r") if comes_back else here.resume("r"))
+
+    try:
+        result, done = drive(main())
+    finally:
+        lines[-1].close()
+    if comes_back:
+        assert result.completed
+        assert result.tasks["a"].attempts == 1
+    else:
+        assert (result.outcome, result.reason and result.reason["kind"]) == ("paused", "store")
+    assert done.completed
 
 
 def test_of_two_engines_one_drives_and_a_live_run_hears_the_other(url: str) -> None:

@@ -251,6 +251,26 @@ def _pay(token: int) -> int:
     return token
 
 
+def test_the_default_of_a_secret_input_is_as_secret_and_is_given_again(tmp_path: Path) -> None:
+    plan = {**PLAN, "inputs": {**PLAN["inputs"], "token": {"secret": True, "default": SECRET}}}
+    wallet = Wallet()
+
+    async def main() -> None:
+        async with engine(wallet, tmp_path) as made:
+            words: dict[str, Any] = {} if "city" not in PLAN["inputs"] else {"inputs": {"city": "x"}}
+            paused = await made.run(plan, run_id="r", require_plan_approval=True, **words)
+            assert paused.phase == "paused"
+            await made.decide("r", None, "approve")
+            rests = await made.resume("r")
+            assert rests.reason is not None
+            assert (rests.reason["kind"], "token" in rests.reason["message"]) == ("secret", True)
+            goes_on = await made.resume("r", inputs={"token": SECRET})
+            assert [asked["kind"] for asked in goes_on.waiting] == ["task"]
+
+    drive(main())
+    assert "s3cr3t" not in texts_of(tmp_path)
+
+
 def test_a_snapshot_holds_no_secret_and_is_of_use_where_it_is_given(tmp_path: Path) -> None:
     store = open_store(tmp_path / "runs.db")
     start(Wallet(), tmp_path)

@@ -13,10 +13,10 @@ class Proxy:
     Once `cut_at` is set, what holds it still gets to the server; the answer does not come back, the line is cut.
     """
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, own_port: int = 0) -> None:
         self.cut_at: bytes | None = None
         self._server_port = port
-        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._listener = socket.create_server(("127.0.0.1", own_port))
         self.port: int = self._listener.getsockname()[1]
         self._over = False
         self._thread = threading.Thread(target=self._listen)

@@ -74,6 +74,14 @@ BAD = [
     ("postgresql://u:hidden@host/db?schema=a%20b", "'schema'", ""),
     ("postgresql://u:hidden@host/db?schema=", "'schema'", ""),
     ("postgresql://u:hid%zzden@host/db", "cannot be read", ""),
+    ("postgresql://u:hid/den@host/db", "must be escaped", "%2F"),
+    ("postgresql://u:hid@den@host/db", "must be escaped", "%40"),
+    ("postgresql://u:hid#den@host/db", "must be escaped", "%23"),
+    ("postgresql://u:x?hidden@host/db", "an @ among its options", "%3F"),
+    ("postgresql//u:hidden@host/db", "not written as one", "postgresql://"),
+    ("postgres:/u:hidden@host/db", "not written as one", "postgresql://"),
+    ("host=h password=hidden dbname=db", "not written as one", "postgresql://"),
+    ("sqlite:/x.db", "not written as one", "a path"),
 ]
 
 
