@@ -386,7 +386,7 @@ class PlannerEngine:
             planning = Planning(given, None, self._planner, self.check, self._words, stored=stored)
             loaded = await keeper.load(run_id, planning)
             if loaded.run.final:
-                raise RunNotActive(f"run {run_id!r} is over: it has {loaded.run.phase}")
+                raise RunNotActive(f"run {run_id!r} is over: its phase is {loaded.run.phase}")
             given = inputs_for(loaded.run, inputs)
             secrets = given_again(loaded.run, given, self._resolver, lenient=wish is not None)
             holes = loaded.with_secrets(secrets, planning)
@@ -416,7 +416,7 @@ class PlannerEngine:
         """A run in hand that is not over yet."""
         handle = self._runs.get(run_id)
         if handle.run.final:
-            raise RunNotActive(f"run {run_id!r} is over: it has {handle.run.phase}")
+            raise RunNotActive(f"run {run_id!r} is over: its phase is {handle.run.phase}")
         return handle
 
     async def _drive(self, handle: Handle) -> RunResult:

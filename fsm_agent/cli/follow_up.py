@@ -9,6 +9,7 @@ from typing import Any
 from fsm_agent.cli.settings import Settings
 from fsm_agent.core.result import RunResult
 from fsm_agent.redaction import Redactor
+from fsm_agent.views.text import one_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,8 @@ class FollowUp:
     def going_on(self, result: RunResult) -> str:
         """What somebody may do now with a run that rests in a store."""
         lines = [f"paused: {result.reason['message']}" if result.reason else "paused"]
-        lines += [self._answer(result.run_id, asked) for asked in result.waiting]
+        for asked in result.waiting:
+            lines += [*_why_again(result, asked), self._answer(result.run_id, asked)]
         return "\n  ".join([*lines, self.command("resume", result.run_id)])
 
     def _answer(self, run_id: str, asked: dict[str, Any]) -> str:
@@ -51,3 +53,14 @@ class FollowUp:
             return f"{self.command('approve', run_id, asked['task'])}    (or reject)"
         also = "done" if asked["kind"] == "compensation" else "done, skip, fail"
         return f"{self.command('decide', run_id, asked['task'], 'rerun')}    (or {also})"
+
+
+def _why_again(result: RunResult, asked: dict[str, Any]) -> list[str]:
+    """Why a task is asked about that was approved already: what was approved is not what would be called now."""
+    if asked["kind"] != "task":
+        return []
+    visits = [(given["task"], given["visit"]) for given in result.approvals if given["decision"] == "approved"]
+    if (asked["task"], asked["visit"]) not in visits:
+        return []
+    words = "was approved, but its parameters are others now: a secret is another one, or FSM_AGENT_KEY is not the same"
+    return [f"{one_line(asked['task'])} {words}"]

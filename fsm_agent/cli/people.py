@@ -35,6 +35,8 @@ Which = Annotated[
 ]
 OfPlan = Annotated[bool, typer.Option("--plan", help="The plan itself.")]
 
+WORDS: Final = ("rerun", "done", "skip", "fail")
+"""What can be decided about a task that failed, or whose call was interrupted; `skip` also where approval is asked."""
 PATIENCE: Final = 3.0
 """How long a run that another process drives may take to hear of its end, in seconds."""
 _LOOK: Final = 0.05
@@ -44,9 +46,11 @@ _LOOK: Final = 0.05
 def pause(session: Session, run_id: RunId, *, by: By = None, why: Why = None) -> int:
     """Ask the process that drives a run to pause it. What runs may finish first."""
     run_id = as_utf8(run_id)
-    engine = session.engine(store=session.run_store(run_id))
+    store = session.run_store(run_id)
+    rests = store.head(run_id).phase == "paused"
+    engine = session.engine(store=store)
     run_in_loop(engine.pause(run_id, by=_who(by), why=_text(why), inputs=known_secrets(os.environ)))
-    return _said(session, run_id, "a pause was asked for")
+    return _said(session, run_id, "the run is paused already" if rests else "a pause was asked for")
 
 
 @command(cancel_app)
@@ -110,10 +114,20 @@ def decide(
     ] = None,
 ) -> int:
     """Decide about a task that failed, or whose call was interrupted."""
+    if decision not in WORDS:
+        raise UsageError(f"{decision!r} is no decision about a task", hint=f"one of: {', '.join(WORDS)}")
     if result is not None and decision != "done":
         raise UsageError("--result goes with `done`")
-    data = json_or_text(as_utf8(result)) if result is not None else None
+    data = _data(as_utf8(result)) if result is not None else None
     return _decide(session, run_id, which, False, decision, by, why, data)
+
+
+def _data(text: str) -> Any:
+    """JSON, else text. What begins as JSON and is none is a slip of the keyboard: a decision is final."""
+    data = json_or_text(text)
+    if isinstance(data, str) and text.lstrip()[:1] in ("{", "[", '"') and data == text:
+        raise UsageError("--result begins as JSON, and is none", hint="""such as --result '{"paid": 120}'""")
+    return data
 
 
 def _decide(

@@ -56,7 +56,7 @@ def resume(
     phase = store.head(run_id).phase
     compiled = run_in_loop(engine.plan_of(run_id)) if phase not in FINAL else None
     if compiled is None:
-        raise RunNotActive(f"run {run_id!r} is over: it has {phase}", hint="see runs show")
+        raise RunNotActive(f"run {run_id!r} is over: its phase is {phase}", hint="see runs show")
     given = _given(sets, input_file)
     inputs = {**secrets_in(os.environ, compiled.plan), **given}
     secrets = tuple(value for name, value in inputs.items() if _is_secret(compiled.plan, name))
@@ -110,6 +110,9 @@ def _tell(session: Session, recovery: Recovery) -> int:
         rows += [[run_id, "elsewhere", "another process took it up"] for run_id in recovery.elsewhere]
         text = table(["run", "outcome", "why"], rows, bounded=session.output.is_terminal) if rows else ""
         session.output.text(text or "no run was left behind")
+        for result in recovery.results:
+            if result.outcome == "paused" and result.resumable:
+                session.output.note(f"run {result.run_id} is {session.follow_up.going_on(result)}")
     is_bad = recovery.failed or any(result.outcome == "failed" for result in recovery.results)
     return FAILED if is_bad else OK
 

@@ -67,6 +67,15 @@ def list_runs(
     return OK
 
 
+def _under_way(session: Session, run: Listed) -> str | None:
+    """How a run stands that does not rest: who drives it, or what may be done since nobody does."""
+    if run.driver is not None:
+        return f"{run.phase}, driven by {run.driver}"
+    if run.left_behind:
+        return f"{run.phase}, and nobody drives it: {session.follow_up.command('resume', run.run_id)}"
+    return None
+
+
 def _state(run: Listed) -> str:
     if run.broken:
         return f"{run.phase}, broken"
@@ -83,11 +92,14 @@ def show_run(
     at: Annotated[int | None, typer.Option("--at", metavar="SEQ", help="As it was after this event.")] = None,
 ) -> int:
     """Show a run: now, or as it was after one of its events."""
-    document = shown(_archive(session, run_id).show(as_utf8(run_id), at), Redactor())
+    archive = _archive(session, run_id)
+    document = shown(archive.show(as_utf8(run_id), at), Redactor())
     if session.json:
         session.output.document(document)
-    else:
-        session.output.text(summary_text(document, bounded=session.output.is_terminal))
+        return OK
+    listed = archive.listed(as_utf8(run_id))
+    state = _under_way(session, listed) if at is None else None
+    session.output.text(summary_text(document, bounded=session.output.is_terminal, state=state))
     return OK
 
 

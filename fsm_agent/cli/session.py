@@ -16,7 +16,7 @@ from fsm_agent.cli.problems import problems_document, problems_text
 from fsm_agent.cli.settings import Settings
 from fsm_agent.cli.signals import Signals
 from fsm_agent.errors import Problem, SkillLoadError, StoreUnavailable, UnknownRun, UsageError
-from fsm_agent.journal.opening import open_store
+from fsm_agent.journal.opening import file_of, open_store
 from fsm_agent.journal.store import Store
 from fsm_agent.plan.catalog import Catalog
 from fsm_agent.skills.registry import SkillRegistry
@@ -91,7 +91,8 @@ class Session:
 
     def known_store(self) -> Store | None:
         """The same for whoever only looks: None where nothing was ever kept, and nothing is made."""
-        if self.settings.store is None and not DEFAULT_STORE.exists():
+        place = DEFAULT_STORE if self.settings.store is None else file_of(self.settings.store)
+        if place is not None and not place.exists():
             return None
         return self.store()
 
@@ -99,7 +100,8 @@ class Session:
         """The store that should have this run. Raises UnknownRun where there is none."""
         found = self.known_store()
         if found is None:
-            raise UnknownRun(f"there is no run {run_id!r}: {DEFAULT_STORE} is not there", hint="use --store")
+            place = self.settings.store or DEFAULT_STORE
+            raise UnknownRun(f"there is no run {run_id!r}: {place} is not there", hint="use --store")
         return found
 
     @property

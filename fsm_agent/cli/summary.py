@@ -23,22 +23,25 @@ _ENDINGS: Final = {
 }
 
 
-def summary_text(run: Json, *, bounded: bool) -> str:
-    """The summary of a run's document. `bounded`: no line of the table is wider than the terminal."""
-    parts = [_head(run), _tasks(run["tasks"], bounded=bounded), *_sections(run)]
+def summary_text(run: Json, *, bounded: bool, state: str | None = None) -> str:
+    """The summary of a run's document. `bounded`: no line of the table is wider than the terminal. `state` says how a
+    run stands that is under way.
+    """
+    parts = [_head(run, state), _tasks(run["tasks"], bounded=bounded), *_sections(run)]
     return "\n\n".join(part for part in parts if part)
 
 
-def _head(run: Json) -> str:
+def _head(run: Json, state: str | None) -> str:
     known = {
         "run": run["run_id"],
         "goal": run["goal"] or "",
         "reason": _reason(run["reason"]),
         "took": f"{run['elapsed_s']:.2f} s",
         "coverage": f"{run['coverage']:.0%} of the plan",
-        "invalid": f"{run['invalid_actions']:.0%} of the calls" if run["invalid_actions"] else "",
+        "calls": f"{run['invalid_actions']:.0%} were retried or came to nothing" if run["invalid_actions"] else "",
     }
-    return f"{_ENDINGS[run['outcome']]}\n{indented(facts({name: one_line(text) for name, text in known.items()}))}"
+    lines = facts({name: one_line(text) for name, text in known.items()})
+    return f"{state or _ENDINGS[run['outcome']]}\n{indented(lines)}"
 
 
 def _reason(reason: Json | None) -> str:

@@ -88,7 +88,7 @@ class Keeper:
             if head.phase == "paused" and kind == "pause":
                 return
             if head.phase in FINAL:
-                raise RunNotActive(f"run {run_id!r} is over: it has {head.phase}")
+                raise RunNotActive(f"run {run_id!r} is over: its phase is {head.phase}")
             raise RunNotActive(
                 f"nobody drives run {run_id!r}: its last phase is {head.phase}", hint="resume it, or cancel it"
             )

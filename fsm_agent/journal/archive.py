@@ -65,6 +65,10 @@ class Archive:
         now = self._store.now()
         return (self._listed(head, now) for head in self._store.heads() if phase in (None, head.phase))
 
+    def listed(self, run_id: str) -> Listed:
+        """One run at a glance. Raises UnknownRun."""
+        return self._listed(self._store.head(run_id), self._store.now())
+
     def _listed(self, head: RunHead, now: float) -> Listed:
         goal, labels, broken = None, {}, None
         try:
@@ -151,11 +155,13 @@ class Archive:
         last = loaded.stored[-1]
         forked = RunForked(source=run_id, upto=at, seq=at + 1, at=last.at, run_id=new_id)
         stored = [*loaded.stored, codec.encode(forked)]
-        self.bring_in(new_id, stored, self.plans_of(loaded.stored))
+        self.bring_in(new_id, stored, self.plans_of(loaded.stored), created=self._store.now())
         return self.show(new_id)
 
-    def bring_in(self, run_id: str, stored: Sequence[StoredEvent], plans: Sequence[StoredPlan]) -> None:
-        """Write a whole run, in one transaction.
+    def bring_in(
+        self, run_id: str, stored: Sequence[StoredEvent], plans: Sequence[StoredPlan], created: float | None = None
+    ) -> None:
+        """Write a whole run, in one transaction. It was `created` when its first event was, unless told otherwise.
 
         Raises RunExists, JournalBroken (it does not fold), UsageError for what can be no run's id.
         """
@@ -177,7 +183,7 @@ class Archive:
         batch = Batch(
             tuple(stored), total, run.phase, run.plan_version, run.plan_digest, tuple(plans), projection.rows()
         )
-        self._store.bring_in(run_id, batch, stored[0].at)
+        self._store.bring_in(run_id, batch, stored[0].at if created is None else created)
 
     def prune(self, before: float, *, dry: bool = False) -> list[str]:
         """Remove runs that are over, and whose last event was before that time of day. Returns their ids."""

@@ -43,17 +43,34 @@ def open_store(url: str | os.PathLike[str], *, clock: Clock | None = None) -> St
     scheme = _SCHEME.match(text) if isinstance(url, str) else None
     clock = clock or SystemClock()
     if scheme is None:
-        if not text:
-            raise UsageError("a store needs a path or a URL")
-        if isinstance(url, str) and _OPTIONS_OF_PATH.search(text):
-            raise UsageError("a plain path takes no options", hint=f"write it as sqlite:///{text}")
-        if isinstance(url, str) and _NEARLY_A_URL.match(text):
-            raise UsageError("the store's URL is not written as one", hint="postgresql://user@host/database, or a path")
+        if isinstance(url, str):
+            _check_path(text)
         return _sqlite(text, {}, clock)
     kind = scheme[1].lower()
     if kind not in _KINDS:
         raise UsageError(f"there is no store of the kind {kind!r}", hint=did_you_mean(near(kind, _KINDS[:2])))
     return _postgres(text) if kind != "sqlite" else _sqlite_url(text[scheme.end() :], clock)
+
+
+def _check_path(text: str) -> None:
+    if not text:
+        raise UsageError("a store needs a path or a URL")
+    if _OPTIONS_OF_PATH.search(text):
+        raise UsageError("a plain path takes no options", hint=f"write it as sqlite:///{text}")
+    if _NEARLY_A_URL.match(text):
+        raise UsageError("the store's URL is not written as one", hint="postgresql://user@host/database, or a path")
+
+
+def file_of(url: str) -> Path | None:
+    """The file that a store at this URL is, whether it is there or not; None for one on a server, or a URL that is
+    none. Raises UsageError for a path that is none.
+    """
+    scheme = _SCHEME.match(url)
+    if scheme is None:
+        _check_path(url)
+        return Path(url)
+    place = url[scheme.end() :].partition("?")[0]
+    return Path(unquote(place.removeprefix("/"))) if scheme[1].lower() == "sqlite" and place else None
 
 
 def _sqlite_url(rest: str, clock: Clock) -> SqlStore:
@@ -84,7 +101,7 @@ def _postgres(url: str) -> SqlStore:
     except ImportError as error:
         raise StoreUnavailable(
             "a store in PostgreSQL needs the package psycopg, which is not installed",
-            hint="pip install 'fsm-agent[postgres]'",
+            hint="install psycopg: pip install 'psycopg[binary]'",
         ) from error
     place, _, query = url.partition("?")
     if place.count("@") > 1 or "#" in url or "@" in place.partition("://")[2].partition("/")[2]:

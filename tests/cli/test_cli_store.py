@@ -536,3 +536,55 @@ def test_labels_are_kept_and_found(call: Call, project: Project) -> None:
     found = call("runs", "list", "--label", "team=sales", "--json").document["runs"]
     assert [(run["run_id"], run["labels"]) for run in found] == [("r", {"team": "sales", "n": ""})]
     assert call("run", plan, "--label", "team").code == 2
+
+
+def test_a_run_that_is_under_way_is_not_said_to_be_paused(call: Call, shop: Project) -> None:
+    plan = shop.plan("plan.yaml", {"goal": "g", "tasks": [task("a", "pay_and_hang", amount=1)]})
+    running = shop.process("run", plan, "--run-id", "r")
+    wait_for(lambda: ledger(shop))
+    shown = call("runs", "show", "r").out.splitlines()[0]
+    assert shown.startswith(f"executing, driven by process {running.pid}")
+    running.kill()
+    running.communicate()
+    assert call("runs", "show", "r").out.splitlines()[0] == "executing, and nobody drives it: fsm-agent resume r"
+
+
+def test_an_approval_that_does_not_count_any_more_is_said_to_be_so(call: Call, shop: Project) -> None:
+    pays = {"id": "a", "skill": "pay", "parameters": {"amount": "${int(inputs.pin)}"}}
+    plan = {"goal": "g", "inputs": {"pin": {"secret": True}}, "tasks": [pays]}
+    call("run", shop.plan("plan.yaml", plan), "--run-id", "r", "--set", 'pin="12345"')
+    call("approve", "r", "a")
+    again = call("resume", "r", "--set", 'pin="54321"')
+    assert (again.code, "was approved, but its parameters are others now" in again.err) == (3, True)
+    assert ledger(shop) == []
+
+
+def test_a_result_that_is_nearly_json_decides_nothing(call: Call, shop: Project) -> None:
+    plan = shop.plan("plan.yaml", {"goal": "g", "tasks": [task("a", "pay_and_hang", amount=1)]})
+    killed = shop.process("run", plan, "--run-id", "r")
+    wait_for(lambda: ledger(shop))
+    killed.kill()
+    killed.communicate()
+    call("resume", "r")
+    assert call("decide", "r", "a", "done", "--result", "{paid: 1}", "--json").document["error"]["code"] == "usage"
+    assert call("decide", "r", "a", "maybe", "--json").document["error"]["hint"] == "one of: rerun, done, skip, fail"
+    assert call("pause", "r").out.strip() == "the run is paused already"
+    assert call("decide", "r", "a", "done", "--result", '{"paid": 1}').code == 0
+    assert call("resume", "r", "--json").document["tasks"]["a"]["data"] == {"paid": 1}
+
+
+def test_what_only_looks_makes_no_store(call: Call, project: Project) -> None:
+    assert call("runs", "list", "--store", "none.db").out.strip() == "no runs"
+    assert call("recover", "--store", "sqlite:///none.db").code == 0
+    assert call("runs", "show", "r", "--store", "none.db").code == 2
+    assert not (project.folder / "none.db").exists()
+
+
+def test_recover_says_what_the_runs_wait_for_that_it_took_up(call: Call, shop: Project) -> None:
+    plan = shop.plan("plan.yaml", {"goal": "g", "tasks": [task("a", "pay_and_hang", amount=1)]})
+    killed = shop.process("run", plan, "--run-id", "r")
+    wait_for(lambda: ledger(shop))
+    killed.kill()
+    killed.communicate()
+    told = call("recover")
+    assert "fsm-agent decide r a rerun" in told.err

@@ -27,7 +27,7 @@ def test_an_entry_task_ran_because_no_branch_leads_to_it_and_says_by_which_guard
     made.run(plan)
     found = explained(made, plan, "a")
     assert (found.status, found.reason) == ("SUCCEEDED", None)
-    assert found.summary == "'a' is SUCCEEDED: it is an entry task, and it succeeded (visit 1, 1 attempt)."
+    assert found.summary == "'a' is SUCCEEDED: nothing is before it, and it succeeded (visit 1, 1 attempt)."
     assert of(found, "phase") == ["planning → executing by planned (guard plan_is_valid)"]
     began, ended = (fact for fact in found.facts if fact.kind == "visit")
     assert (began.seq, dict(began.values)) == (made.of("task_started")[0].seq, {"parameters.s": 2})

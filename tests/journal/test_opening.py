@@ -117,7 +117,7 @@ def test_without_psycopg_one_is_told_what_to_install(monkeypatch: pytest.MonkeyP
     monkeypatch.delitem(sys.modules, "fsm_agent.journal.postgres", raising=False)
     with pytest.raises(StoreUnavailable, match="psycopg") as refused:
         open_store("postgresql://host/db")
-    assert "fsm-agent[postgres]" in refused.value.hint
+    assert "psycopg[binary]" in refused.value.hint
 
 
 def test_a_server_that_is_not_there_is_not_available_and_no_password_is_told() -> None:

@@ -50,8 +50,8 @@ def activity(case: Case, run: Run, jump: Jump | None) -> Telling:
         told.append(Fact("loop", f"{case.jumped(jump)}{reset}: round {jump.round} began", jump.seq))
     if not case.graph.is_target(case.place):
         if jump is None:
-            told.append(Fact("active", "it is an entry task: no branch leads to it"))
-        return Telling(words or "it is an entry task", told)
+            told.append(Fact("active", "no branch leads to it: its dependencies alone decide"))
+        return Telling(words or "nothing is before it", told)
     if run.schedule.nodes[case.place].forced:
         return Telling(words, told)
     fired = [(source, kind) for source, kind, state in edges_into(case.graph, run, case.place) if state is FIRED]
