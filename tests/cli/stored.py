@@ -72,3 +72,12 @@ def edit(project: Project, *changes: str) -> None:
 def task(name: str, skill: str, after: str | None = None, **parameters: Any) -> dict[str, Any]:
     more = {"dependencies": [after]} if after else {}
     return {"id": name, "skill": skill, "parameters": parameters, **more}
+
+
+def killed_while_it_pays(project: Project) -> None:
+    """The run `r`, whose process died in the middle of a call that may not be made twice."""
+    plan = project.plan("plan.yaml", {"goal": "g", "tasks": [task("a", "pay_and_hang", amount=1)]})
+    running = project.process("run", plan, "--run-id", "r")
+    wait_for(lambda: ledger(project))
+    running.kill()
+    running.communicate()

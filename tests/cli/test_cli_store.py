@@ -10,7 +10,7 @@ import time
 import pytest
 
 from tests.cli.project import Call, Project, ended
-from tests.cli.stored import PAY, edit, ledger, task, types_in, wait_for
+from tests.cli.stored import PAY, edit, killed_while_it_pays, ledger, task, types_in, wait_for
 
 SLOW = """
 import time
@@ -151,11 +151,7 @@ def test_after_a_kill_what_may_not_be_called_twice_waits_for_a_person(shop: Proj
 def test_what_was_not_idempotent_when_it_was_called_is_not_called_again_because_its_file_says_so_now(
     call: Call, shop: Project
 ) -> None:
-    plan = shop.plan("plan.yaml", {"goal": "g", "tasks": [task("a", "pay_and_hang", amount=1)]})
-    killed = shop.process("run", plan, "--run-id", "r")
-    wait_for(lambda: ledger(shop))
-    killed.kill()
-    killed.communicate()
+    killed_while_it_pays(shop)
     shop.plan("skills/pay.py", PAY.replace("@skill\ndef pay_and_hang", "@skill(idempotent=True)\ndef pay_and_hang"))
     rests = call("resume", "r", "--json")
     assert (rests.code, [asked["kind"] for asked in rests.document["waiting"]]) == (3, ["interrupted"])
@@ -437,11 +433,7 @@ def test_an_approval_of_one_run_pays_nothing_in_its_fork(call: Call, shop: Proje
 
 
 def test_a_call_of_one_run_that_may_be_made_again_is_not_so_in_its_fork(call: Call, shop: Project) -> None:
-    plan = shop.plan("plan.yaml", {"goal": "g", "tasks": [task("a", "pay_and_hang", amount=1)]})
-    killed = shop.process("run", plan, "--run-id", "r")
-    wait_for(lambda: ledger(shop))
-    killed.kill()
-    killed.communicate()
+    killed_while_it_pays(shop)
     call("resume", "r")
     call("decide", "r", "a", "rerun")
     at = call("runs", "events", "r", "--json").document["events"][-1]["seq"]
@@ -560,11 +552,7 @@ def test_an_approval_that_does_not_count_any_more_is_said_to_be_so(call: Call, s
 
 
 def test_a_result_that_is_nearly_json_decides_nothing(call: Call, shop: Project) -> None:
-    plan = shop.plan("plan.yaml", {"goal": "g", "tasks": [task("a", "pay_and_hang", amount=1)]})
-    killed = shop.process("run", plan, "--run-id", "r")
-    wait_for(lambda: ledger(shop))
-    killed.kill()
-    killed.communicate()
+    killed_while_it_pays(shop)
     call("resume", "r")
     assert call("decide", "r", "a", "done", "--result", "{paid: 1}", "--json").document["error"]["code"] == "usage"
     assert call("decide", "r", "a", "maybe", "--json").document["error"]["hint"] == "one of: rerun, done, skip, fail"
@@ -581,10 +569,6 @@ def test_what_only_looks_makes_no_store(call: Call, project: Project) -> None:
 
 
 def test_recover_says_what_the_runs_wait_for_that_it_took_up(call: Call, shop: Project) -> None:
-    plan = shop.plan("plan.yaml", {"goal": "g", "tasks": [task("a", "pay_and_hang", amount=1)]})
-    killed = shop.process("run", plan, "--run-id", "r")
-    wait_for(lambda: ledger(shop))
-    killed.kill()
-    killed.communicate()
+    killed_while_it_pays(shop)
     told = call("recover")
     assert "fsm-agent decide r a rerun" in told.err
