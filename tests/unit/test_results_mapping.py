@@ -33,9 +33,12 @@ def test_conditions_over_all_results_of_a_large_plan_do_not_cost_its_square() ->
         tasks = [{"id": f"t{i}", "skill": "s", "condition": "len(results) > 0"} for i in range(size)]
         compiled = check_plan({"tasks": tasks, "flow": "sequential"}).compiled
         assert compiled is not None
-        began = time.perf_counter()
-        assert simulate(compiled).completed
-        return time.perf_counter() - began
+        took = []
+        for _ in range(3):
+            began = time.process_time()  # what else the machine does is none of it
+            assert simulate(compiled).completed
+            took.append(time.process_time() - began)
+        return min(took)
 
     small, large = seconds(400), seconds(4000)
     assert large < 5 * 10 * small
