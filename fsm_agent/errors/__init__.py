@@ -46,6 +46,17 @@
     │   ├── StoreTooNew                 written by a newer version of this package
     │   ├── JournalBroken               a run's journal was cut off or changed, or does not fit this program
     │   └── SnapshotRefused             a folded run that was kept to start from is of no use
+    ├── ModelError                  a language model gave no answer
+    │   ├── ModelNotSet                 no server, or no model, is named
+    │   ├── ModelKeyRefused             the server wants a key, or another one (401, 403)
+    │   ├── ModelUnreachable            no connection was made: refused, unknown host, bad certificate
+    │   ├── ModelTimeout                no whole answer in time
+    │   ├── ModelBusy                   the server says: not now (429), and went on saying so
+    │   ├── ModelFault                  the server failed (5xx, or an error within its answer)
+    │   ├── ModelRefused                the server refused the request (other 4xx): its model, its length, its form
+    │   ├── NotAModel                   what answers there is no chat completion: wrong URL, HTML, no JSON
+    │   ├── AnswerTooLarge              an answer has more bytes than it may
+    │   └── AnswerCut                   the connection ended before the answer did
     ├── NoTemplate                  no plan template fits the goal, or several do
     ├── DiagramError                a picture cannot be drawn here
     └── UsageError                  wrong use of the command line or the API
@@ -55,6 +66,19 @@ Messages say what, where and what to do. They never hold a data value that may b
 
 from __future__ import annotations
 
+from fsm_agent.errors.models import (
+    AnswerCut,
+    AnswerTooLarge,
+    ModelBusy,
+    ModelError,
+    ModelFault,
+    ModelKeyRefused,
+    ModelNotSet,
+    ModelRefused,
+    ModelTimeout,
+    ModelUnreachable,
+    NotAModel,
+)
 from fsm_agent.errors.plans import (
     ConditionError,
     ExpressionBudget,
@@ -113,6 +137,8 @@ from fsm_agent.errors.stores import (
 )
 
 __all__ = [
+    "AnswerCut",
+    "AnswerTooLarge",
     "BadParameters",
     "BadSkill",
     "CallTimeout",
@@ -136,7 +162,16 @@ __all__ = [
     "JournalBroken",
     "LeaseLost",
     "MissingSecret",
+    "ModelBusy",
+    "ModelError",
+    "ModelFault",
+    "ModelKeyRefused",
+    "ModelNotSet",
+    "ModelRefused",
+    "ModelTimeout",
+    "ModelUnreachable",
     "NoTemplate",
+    "NotAModel",
     "NotAStore",
     "NotJson",
     "Problem",

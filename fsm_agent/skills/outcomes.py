@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from datetime import UTC
 from typing import Any
 
 import msgspec
@@ -12,12 +11,10 @@ import msgspec
 from fsm_agent.errors import BadParameters, CallTimeout, NotJson, TooLarge, UndeclaredWrite
 from fsm_agent.jsonable import size_of, to_plain
 from fsm_agent.plan.policy import Failure
+from fsm_agent.retry_after import parse_retry_after
 
 OUTCOME_KEYS = frozenset({"success", "data", "error", "message"})
 """A dict with `success` and none but these keys is no data but an outcome."""
-
-MAX_RETRY_AFTER = 86_400.0
-"""A server that asks for a longer wait is asked again after this one, in seconds."""
 
 MAX_MESSAGE = 2_000
 """An error's message is cut to this many characters before it is shown or kept."""
@@ -143,31 +140,6 @@ def retry_after_of(error: BaseException, now: float) -> float | None:
         return parse_retry_after(wish, now)
     except BaseException:  # noqa: BLE001 - foreign attributes may raise anything, and most errors have none
         return None
-
-
-def parse_retry_after(wish: object, now: float) -> float | None:
-    """A wish for a wait (seconds, or a date as in HTTP) as seconds from 0 to MAX_RETRY_AFTER; None for nonsense."""
-    if isinstance(wish, bool) or not isinstance(wish, (int, float, str)):
-        return None
-    try:
-        seconds = float(wish)
-    except OverflowError:
-        return MAX_RETRY_AFTER
-    except ValueError:
-        seconds = _seconds_until(str(wish), now)
-    if seconds != seconds:  # noqa: PLR0124 - only NaN differs from itself
-        return None
-    return min(MAX_RETRY_AFTER, max(0.0, seconds))
-
-
-def _seconds_until(date: str, now: float) -> float:
-    from email.utils import parsedate_to_datetime  # noqa: PLC0415 - a slow import, and hardly any server sends a date
-
-    try:
-        moment = parsedate_to_datetime(date)
-    except (ValueError, TypeError, IndexError, OverflowError):
-        return float("nan")
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() - now
 
 
 def _plain(value: Any) -> Any:

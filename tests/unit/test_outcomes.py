@@ -14,10 +14,10 @@ import pytest
 from pydantic import BaseModel
 
 from fsm_agent.errors import CallTimeout, NotJson, TooLarge, UndeclaredWrite
+from fsm_agent.retry_after import MAX_RETRY_AFTER
 from fsm_agent.skills.outcomes import (
     MAX_MESSAGE,
     MAX_RAW,
-    MAX_RETRY_AFTER,
     Reported,
     Success,
     cut,

@@ -12,9 +12,9 @@ from pydantic import Field
 
 from fsm_agent.clock import Clock
 from fsm_agent.errors import HttpBusy, HttpError, HttpUnreachable, TooLarge
+from fsm_agent.retry_after import parse_retry_after
 from fsm_agent.skills.context import SkillContext
 from fsm_agent.skills.declaration import skill
-from fsm_agent.skills.outcomes import parse_retry_after
 
 if TYPE_CHECKING:
     import httpx
