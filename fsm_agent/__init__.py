@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from fsm_agent.engine.options import RunOptions
     from fsm_agent.engine.runs import RunStream
     from fsm_agent.errors import FsmAgentError, InvalidPlan, Problem, RefusedByFilter, SkillFailed
+    from fsm_agent.llm.budget import Budget, Price, PriceTable, Spent
+    from fsm_agent.llm.openai import OpenAiClient
+    from fsm_agent.llm.protocol import LlmClient, Message, ModelRequest, Reply
+    from fsm_agent.llm.retrying import ModelBounds
     from fsm_agent.plan.loader import load_plan
     from fsm_agent.plan.model import Plan, Task
     from fsm_agent.planner.protocol import Planner, PlanRequest, Proposal
@@ -38,22 +42,32 @@ if TYPE_CHECKING:
 _HOMES = {
     "Answer": "engine.approving",
     "ApprovalRequest": "engine.approving",
+    "Budget": "llm.budget",
     "Event": "core.events",
     "FsmAgentError": "errors",
     "InvalidPlan": "errors",
+    "LlmClient": "llm.protocol",
+    "Message": "llm.protocol",
+    "ModelBounds": "llm.retrying",
+    "ModelRequest": "llm.protocol",
+    "OpenAiClient": "llm.openai",
     "Plan": "plan.model",
     "PlanRequest": "planner.protocol",
     "Planner": "planner.protocol",
     "PlannerEngine": "api",
+    "Price": "llm.budget",
+    "PriceTable": "llm.budget",
     "Problem": "errors",
     "Proposal": "planner.protocol",
     "RefusedByFilter": "errors",
+    "Reply": "llm.protocol",
     "RunOptions": "engine.options",
     "RunResult": "core.result",
     "RunStream": "engine.runs",
     "SkillContext": "skills.context",
     "SkillFailed": "errors",
     "SkillRegistry": "skills.registry",
+    "Spent": "llm.budget",
     "StaticPlanner": "planner.static",
     "Task": "plan.model",
     "TaskResult": "core.result",
@@ -66,22 +80,32 @@ _HOMES = {
 __all__ = [
     "Answer",
     "ApprovalRequest",
+    "Budget",
     "Event",
     "FsmAgentError",
     "InvalidPlan",
+    "LlmClient",
+    "Message",
+    "ModelBounds",
+    "ModelRequest",
+    "OpenAiClient",
     "Plan",
     "PlanRequest",
     "Planner",
     "PlannerEngine",
+    "Price",
+    "PriceTable",
     "Problem",
     "Proposal",
     "RefusedByFilter",
+    "Reply",
     "RunOptions",
     "RunResult",
     "RunStream",
     "SkillContext",
     "SkillFailed",
     "SkillRegistry",
+    "Spent",
     "StaticPlanner",
     "Task",
     "TaskResult",

@@ -1,4 +1,4 @@
-"""For tests of agents: skills and planners that follow a script, and a clock on which no time is lost.
+"""For tests of agents: skills, planners and models that follow a script, and a clock on which no time is lost.
 
     clock = SimulatedClock()
     book = ScriptedSkill("book", [OSError("down"), Takes(3600, {"cost": 80})], clock=clock)
@@ -12,19 +12,23 @@ from __future__ import annotations
 
 import asyncio
 import heapq
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import json
+import re
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from typing import Any
 
 from fsm_agent.errors import UsageError
+from fsm_agent.llm.protocol import ModelRequest, Reply, ReplyStream
+from fsm_agent.llm.tokens import usage_of
 from fsm_agent.plan.model import Plan
 from fsm_agent.planner.protocol import PlanRequest, Proposal
 from fsm_agent.skills.declaration import ATTRIBUTE, declaration_of, skill
 from fsm_agent.skills.threads import THREADS
 
-__all__ = ["FixedRandom", "ScriptedPlanner", "ScriptedSkill", "SimulatedClock", "Takes"]
+__all__ = ["FixedRandom", "ScriptedModel", "ScriptedPlanner", "ScriptedSkill", "SimulatedClock", "Takes"]
 
 EPOCH = 1_700_000_000.0
 """The time of day at which a simulated clock begins, in seconds since 1970."""
@@ -173,6 +177,49 @@ class ScriptedPlanner:
         if isinstance(proposal, BaseException):
             raise proposal
         return Proposal(proposal, author="script")
+
+
+class ScriptedModel:
+    """A model that answers from a list, one entry a question; the last entry repeats.
+
+    An entry is a text, data (sent as JSON), a `Reply`, an exception to raise, a function of the request that gives one
+    of these, or `Takes` around one of them. `requests` are the questions. What it does not count, it estimates.
+    """
+
+    def __init__(self, answers: Sequence[Any], *, clock: SimulatedClock | None = None) -> None:
+        if isinstance(answers, (str, bytes, Mapping)) or not answers:
+            raise UsageError("the script of a model is a list with at least one answer", hint="write [answer]")
+        self.requests: list[ModelRequest] = []
+        self._answers = list(answers)
+        self._clock = clock
+
+    async def complete(self, request: ModelRequest) -> Reply:
+        """The next answer."""
+        self.requests.append(request)
+        answer = self._answers[min(len(self.requests), len(self._answers)) - 1]
+        seconds = 0.0
+        if isinstance(answer, Takes):
+            seconds, answer = answer.seconds, answer.outcome
+            await (self._clock.sleep(seconds) if self._clock else asyncio.sleep(seconds))
+        if callable(answer):
+            answer = answer(request)
+        if isinstance(answer, BaseException):
+            raise answer
+        if isinstance(answer, Reply):
+            return answer
+        text = answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
+        step = "json_schema" if request.schema is not None else None
+        return Reply(text, usage_of(None, request.messages, text), "stop", "scripted", seconds, step)
+
+    def stream(self, request: ModelRequest) -> ReplyStream:
+        """The next answer, word by word."""
+        return ReplyStream(self._parts(request))
+
+    async def _parts(self, request: ModelRequest) -> AsyncGenerator[str | Reply]:
+        reply = await self.complete(request)
+        for piece in re.findall(r"\s*\S+|\s+$", reply.text):
+            yield piece
+        yield reply
 
 
 class FixedRandom:
