@@ -21,7 +21,7 @@ from itertools import count
 from typing import Any
 
 from fsm_agent.errors import UsageError
-from fsm_agent.llm.protocol import ModelRequest, Reply, ReplyStream
+from fsm_agent.llm.protocol import ModelRequest, Reply, ReplyStream, Step
 from fsm_agent.llm.tokens import usage_of
 from fsm_agent.plan.model import Plan
 from fsm_agent.planner.protocol import PlanRequest, Proposal
@@ -208,8 +208,9 @@ class ScriptedModel:
         if isinstance(answer, Reply):
             return answer
         text = answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
-        step = "json_schema" if request.schema is not None else None
-        return Reply(text, usage_of(None, request.messages, text), "stop", "scripted", seconds, step)
+        usage = usage_of(None, request.messages, text)
+        step: Step | None = "json_schema" if request.schema is not None else None
+        return Reply(text, usage, "stop", "scripted", seconds, step)
 
     def stream(self, request: ModelRequest) -> ReplyStream:
         """The next answer, word by word."""
