@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests import postgres
+from tests import model, postgres
 
 
 @pytest.fixture(scope="session")
@@ -19,4 +19,15 @@ def postgres_url() -> Iterator[str]:
         pytest.skip("no PostgreSQL server is installed")
     server = postgres.start()
     yield server.url
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def model_url() -> Iterator[str]:
+    """The base URL of a real model's server, as .ci/model gets it."""
+    folder = model.folder()
+    if folder is None:
+        pytest.skip(f"no real model: {model.FOLDER} names no folder that .ci/model has filled")
+    server = model.start(folder)
+    yield server.base_url
     server.stop()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from base64 import b64encode
 from dataclasses import dataclass
 from ipaddress import ip_address
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from pydantic import SecretStr
 
@@ -21,8 +21,10 @@ class Address:
 
     shown: str
     """Host, port and path: what errors and texts name. A user, a password and a query are not in it."""
-    _url: SecretStr
-    """As requests go to it, with its query (which may be secret), without user and password."""
+    url: str
+    """Where requests go: without user and password, and without the query."""
+    query: SecretStr | None
+    """The query of the base URL, where it has one: `api-version=…`, or a key."""
     user: SecretStr | None
     """`user:password`, where the base URL holds them."""
     secure: bool
@@ -36,24 +38,19 @@ class Address:
         path = parts.path.rstrip("/")
         path = path if path.endswith(ENDPOINT) else path + ENDPOINT
         at = parts.netloc.rpartition("@")
-        query = f"?{parts.query}" if parts.query else ""
         return cls(
             _cut(at[2] + path),
-            SecretStr(f"{parts.scheme}://{at[2]}{path}{query}"),
+            f"{parts.scheme}://{at[2]}{path}",
+            SecretStr(parts.query) if parts.query else None,
             SecretStr(unquote(at[0])) if at[0] else None,
             parts.scheme == "https",
             _is_local(parts.hostname or ""),
         )
 
     @property
-    def url(self) -> str:
-        """Where requests go. Not to be shown."""
-        return self._url.get_secret_value()
-
-    @property
     def secrets(self) -> list[str]:
         """What no text may hold of it."""
-        query = self.url.partition("?")[2]
+        query = self.query.get_secret_value() if self.query else ""
         values = [unquote(pair.partition("=")[2]) for pair in query.split("&")]
         user = self.user.get_secret_value() if self.user else ""
         return [value for value in (*values, user, user.partition(":")[2]) if value]
@@ -66,6 +63,14 @@ def authorization(key: SecretStr | None, address: Address) -> dict[str, str]:
     if address.user is not None:
         return {"Authorization": f"Basic {b64encode(address.user.get_secret_value().encode()).decode()}"}
     return {}
+
+
+def target(address: Address) -> dict[str, bytes]:
+    """The path with the query, for httpcore alone: httpx logs the address of every request."""
+    if address.query is None:
+        return {}
+    path = urlsplit(address.url).path
+    return {"target": quote(f"{path}?{address.query.get_secret_value()}", safe="!#$%&'()*+,/:;=?@[]~").encode()}
 
 
 def _split(base_url: str) -> SplitResult:

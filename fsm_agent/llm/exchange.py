@@ -14,7 +14,7 @@ from pydantic import SecretStr
 from fsm_agent._version import __version__
 from fsm_agent.clock import Clock
 from fsm_agent.errors import AnswerCut, AnswerTooLarge, ModelError, ModelTimeout, ModelUnreachable, NotAModel
-from fsm_agent.llm.address import Address, authorization
+from fsm_agent.llm.address import Address, authorization, target
 from fsm_agent.llm.refusal import Refusal
 from fsm_agent.llm.retrying import ModelBounds
 from fsm_agent.redaction import Redactor
@@ -63,7 +63,9 @@ class Server:
             "Accept-Encoding": "identity",  # a small answer must not unfold into a huge one
             **authorization(self.key, self.address),
         }
-        request = http.build_request("POST", self.address.url, json=body, headers=headers)
+        request = http.build_request(
+            "POST", self.address.url, json=body, headers=headers, extensions=target(self.address)
+        )
         response = await self.in_time(http.send(request, stream=True), until)
         if response.status_code < 300:
             return response

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fsm_agent import Message, ModelRequest
+from fsm_agent import Message, ModelRequest, OpenAiClient
 from fsm_agent.llm.dialect import Dialects
 from fsm_agent.llm.protocol import Usage
 from tests.llm.asking import HELLO, KEY, SCHEMA, Instant, ask, client_of, fail, run
@@ -55,13 +55,21 @@ def test_without_a_key_none_is_sent_and_a_password_goes_into_its_header() -> Non
 
     async def main() -> str:
         async with serving(completion()) as server:
-            server_with_user = server.base_url.replace("//", "//me:pa%40ss@")
-            client = client_of(server, key="")
-            client = type(client)(server_with_user, model="m", key="")
+            client = OpenAiClient(server.base_url.replace("//", "//me:pa%40ss@"), model="m", key="")
             await client.complete(HELLO)
             return server.asked[0].headers["authorization"]
 
     assert run(main) == "Basic bWU6cGFAc3M="
+
+
+def test_the_query_of_a_base_url_is_sent_with_its_key_in_it() -> None:
+    async def main() -> str:
+        async with serving(completion()) as server:
+            client = OpenAiClient(f"{server.base_url}/?api-version=2&key=a%20b", model="m", key="")
+            await client.complete(HELLO)
+            return server.asked[0].target
+
+    assert run(main) == "/v1/chat/completions?api-version=2&key=a%20b"
 
 
 def test_a_reply_tells_text_tokens_model_and_why_the_model_stopped() -> None:

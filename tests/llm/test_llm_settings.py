@@ -124,7 +124,8 @@ def test_the_example_file_holds_every_variable_and_no_key() -> None:
 )
 def test_a_base_url_is_taken_apart_and_shown_without_what_is_secret(base_url: str, url: str, shown: str) -> None:
     address = Address.of(base_url)
-    assert (address.url, address.shown) == (url, shown)
+    query = f"?{address.query.get_secret_value()}" if address.query else ""
+    assert (address.url + query, address.shown) == (url, shown)
     if "@" in base_url:
         assert address.user is not None
         assert address.user.get_secret_value() == "me:pa@ss"
