@@ -27,7 +27,7 @@ def model_url() -> Iterator[str]:
     """The base URL of a real model's server, as .ci/model gets it."""
     folder = model.folder()
     if folder is None:
-        pytest.skip(f"no real model: {model.FOLDER} names no folder that .ci/model has filled")
+        pytest.skip(model.MISSING)
     server = model.start(folder)
     yield server.base_url
     server.stop()

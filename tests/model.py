@@ -16,6 +16,8 @@ import httpx
 FOLDER = "FSM_AGENT_TEST_MODEL"
 """This variable names the folder that `.ci/model` has filled."""
 
+MISSING = f"no real model: {FOLDER} names no folder that .ci/model has filled"
+
 PATIENCE = 180.0
 """To load the model, in seconds: the machine may be busy."""
 

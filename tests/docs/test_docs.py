@@ -49,7 +49,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
-    for name in [name for name in os.environ if name.startswith("FSM_AGENT_")]:
+    for name in [name for name in os.environ if name.startswith(("FSM_AGENT_", "LLM_"))]:
         monkeypatch.delenv(name)
     return tmp_path
 

@@ -6,6 +6,7 @@ import ast
 import inspect
 import re
 import tomllib
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, get_args
 
@@ -14,7 +15,18 @@ from pydantic import BaseModel
 
 import fsm_agent.testing
 from benchmarks.cases import CASES
-from fsm_agent import PlannerEngine, RunOptions, RunResult, SkillContext, SkillRegistry, errors, skill
+from fsm_agent import (
+    ModelBounds,
+    ModelRequest,
+    PlannerEngine,
+    Reply,
+    RunOptions,
+    RunResult,
+    SkillContext,
+    SkillRegistry,
+    errors,
+    skill,
+)
 from fsm_agent.cli import exits
 from fsm_agent.core.events import AnyEvent, Event
 from fsm_agent.core.machine import PHASES, TABLE
@@ -238,6 +250,18 @@ def rules_made() -> dict[str, set[str]]:
                 if maker in made and isinstance(rule, ast.Constant) and isinstance(rule.value, str):
                     made[maker].add(rule.value)
     return made
+
+
+# models.md ------------------------------------------------------------------------------------------------------------
+
+
+def test_every_variable_bound_and_field_of_asking_a_model_is_on_the_page() -> None:
+    example = (ROOT / ".env.example").read_text(encoding="utf-8")
+    assert first_names(table("models.md", "variable")) == re.findall(r"(?:^|\n)(?:# )?(LLM_\w+)=", example)
+    bounds = {names(row[0])[0]: row[1] for row in table("models.md", "bound").rows}
+    assert bounds == {name: f"{value:,}".removesuffix(".0") for name, value in asdict(ModelBounds()).items()}
+    assert {*first_names(table("models.md", "of a request"))} == {field.name for field in fields(ModelRequest)}
+    assert {*first_names(table("models.md", "of a reply"))} == {field.name for field in fields(Reply)}
 
 
 # The other pages ------------------------------------------------------------------------------------------------------

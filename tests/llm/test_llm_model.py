@@ -13,6 +13,10 @@ from fsm_agent import ModelBounds, ModelRequest, OpenAiClient
 from fsm_agent.errors import NotAModel
 from fsm_agent.llm.dialect import LADDER, Dialect, Dialects
 from fsm_agent.llm.protocol import Reply, Step
+from tests import model
+
+if model.folder() is None:
+    pytest.skip(model.MISSING, allow_module_level=True)
 
 pytestmark = [pytest.mark.model, pytest.mark.timeout(900)]
 
