@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from fsm_agent.clock import RandomSource
 from fsm_agent.errors import ModelError, NotAModel
 from fsm_agent.llm.answer import AnswerReader, NotWhole, StreamedAnswer, WholeAnswer
 from fsm_agent.llm.completion import Completion, NoCompletion
-from fsm_agent.llm.dialect import Defaults, Dialect, Dialects, body_of
+from fsm_agent.llm.dialect import Defaults, Dialect, Dialects, body_of, encode_body
 from fsm_agent.llm.exchange import Server
 from fsm_agent.llm.protocol import ModelRequest, Reply
 from fsm_agent.llm.refusal import Refusal
@@ -36,6 +36,8 @@ class Asking:
     """That were sent."""
     failures: int = 0
     """That count for the next wait: a plainer form is no failure."""
+    known: Dialect = field(default_factory=Dialect)
+    """What was known of the server when this began."""
     given: bool = False
     """Whether a piece of the answer was given away: then there is no second attempt."""
     started: float = 0.0
@@ -45,7 +47,7 @@ class Asking:
         """The pieces of the answer, and then the whole reply. Raises ModelError."""
         self.started = self.server.clock.monotonic()
         self.until = self.started + self.server.bounds.total
-        dialect = self.dialects.of(self.server.host, self.defaults.model)
+        self.known = dialect = self.dialects.of(self.server.host, self.defaults.model)
         async with self.server.http() as http:
             while True:
                 self.requests += 1
@@ -83,13 +85,14 @@ class Asking:
     async def _attempt(
         self, http: httpx.AsyncClient, body: dict[str, Any], dialect: Dialect
     ) -> AsyncGenerator[str | Reply]:
-        response = await self.server.open(http, body, self.until)
+        response = await self.server.open(http, encode_body(body), self.until)
         is_json = "json" in response.headers.get("content-type", "")
         reader = StreamedAnswer() if self.streamed and not is_json else WholeAnswer()
         async with aclosing(response), aclosing(self._read(response, reader)) as pieces:
             async for piece in pieces:
                 yield piece
-        self.dialects.remember(self.server.host, self.defaults.model, dialect)
+        if dialect != self.known:  # else an old question would undo what a younger one has found out
+            self.dialects.remember(self.server.host, self.defaults.model, dialect)
         yield self._reply(reader.completion, dialect)
 
     async def _read(self, response: httpx.Response, reader: AnswerReader) -> AsyncGenerator[str]:

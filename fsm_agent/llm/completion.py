@@ -143,10 +143,10 @@ def whole(text: str) -> str:
 
 def error_in(data: Any) -> dict[str, Any] | None:
     """The error that stands where an answer should: some servers tell it with the status 200, or within a stream."""
-    if not isinstance(data, dict) or data.get("choices"):
+    if not isinstance(data, dict):
         return None
     error = data.get("error")
-    if isinstance(error, dict):
+    if isinstance(error, dict) and error:
         return error
     if isinstance(error, str) and error:
         return {"message": error}

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from fsm_agent.errors import UsageError
+from fsm_agent.llm.completion import whole
 from fsm_agent.llm.protocol import Message, ModelRequest, Step
 
 LADDER: tuple[Step, ...] = ("json_schema", "json_object", "prompt")
@@ -18,7 +20,7 @@ LADDER: tuple[Step, ...] = ("json_schema", "json_object", "prompt")
 
 _OF_THE_FORM = (
     "response_format", "response format", "json_schema", "json schema", "json_object", "json mode", "structured output",
-    "grammar", "guided",
+    "grammar", "guided_",
 )  # fmt: skip
 _NOT_ABOUT_PARTS = frozenset({401, 403, 408, 429})
 
@@ -91,6 +93,15 @@ def body_of(request: ModelRequest, defaults: Defaults, dialect: Dialect, *, stre
         "stream_options": {"include_usage": True} if streamed and dialect.counts_streams else None,
     }
     return {key: value for key, value in parts.items() if value is not None}
+
+
+def encode_body(body: Mapping[str, Any]) -> bytes:
+    """The bytes of a request. Raises UsageError where its schema is no plain data."""
+    try:
+        return whole(json.dumps(body, ensure_ascii=False, allow_nan=False)).encode()
+    except (TypeError, ValueError, RecursionError):
+        pass
+    raise UsageError("the schema of an answer is no plain JSON data", hint="give dicts, lists, texts and numbers")
 
 
 def with_schema(messages: tuple[Message, ...], schema: Mapping[str, Any]) -> tuple[Message, ...]:

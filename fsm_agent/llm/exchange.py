@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncGenerator, Awaitable, Mapping
+from collections.abc import AsyncGenerator, Awaitable
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import SecretStr
 
@@ -55,32 +55,39 @@ class Server:
         times = httpx.Timeout(self.bounds.read, connect=self.bounds.connect, pool=self.bounds.connect)
         return httpx.AsyncClient(timeout=times, verify=self._certificates, trust_env=not self.address.local)
 
-    async def open(self, http: httpx.AsyncClient, body: Mapping[str, Any], until: float) -> httpx.Response:
+    async def open(self, http: httpx.AsyncClient, body: bytes, until: float) -> httpx.Response:
         """The answer, as soon as it begins; whoever opens it closes it. Raises ModelError or Refusal."""
+        response = await self.in_time(self._send(http, body), until)
+        if response.status_code < 300:
+            return response
+        async with aclosing(response):
+            raise await self._refusal(response, until)
+
+    async def _send(self, http: httpx.AsyncClient, body: bytes) -> httpx.Response:
         headers = {
+            "Content-Type": "application/json",
             "User-Agent": f"fsm-agent/{__version__}",
             "Accept": "application/json, text/event-stream",
             "Accept-Encoding": "identity",  # a small answer must not unfold into a huge one
             **authorization(self.key, self.address),
         }
-        request = http.build_request(
-            "POST", self.address.url, json=body, headers=headers, extensions=target(self.address)
-        )
-        response = await self.in_time(http.send(request, stream=True), until)
-        if response.status_code < 300:
-            return response
-        async with aclosing(response):
-            status = response.status_code
-            wait = parse_retry_after(response.headers.get("retry-after"), self.clock.now())
-            found = bytearray()
-            try:
-                async for chunk in self.chunks(response, until):
+        extensions = target(self.address)
+        request = http.build_request("POST", self.address.url, content=body, headers=headers, extensions=extensions)
+        return await http.send(request, stream=True)
+
+    async def _refusal(self, response: httpx.Response, until: float) -> Refusal:
+        """What a refusal says, as far as it can be read."""
+        found = bytearray()
+        try:
+            async with aclosing(self.chunks(response, until)) as chunks:
+                async for chunk in chunks:
                     found += chunk
                     if len(found) > MAX_REFUSAL:
                         break
-            except ModelError:
-                pass  # the status says enough
-            raise Refusal(status, found[:MAX_REFUSAL].decode("utf-8", "replace"), wait)
+        except ModelError:
+            pass  # the status says enough
+        wait = parse_retry_after(response.headers.get("retry-after"), self.clock.now())
+        return Refusal(response.status_code, found[:MAX_REFUSAL].decode("utf-8", "replace"), wait)
 
     async def chunks(self, response: httpx.Response, until: float) -> AsyncGenerator[bytes]:
         """The bytes of an answer, as they come. Raises AnswerTooLarge and other ModelErrors."""
@@ -111,7 +118,7 @@ class Server:
                     timer.cancel()
         except TimeoutError:
             error = self._too_late(f"gave no whole answer within {self.bounds.total:g} s")
-        except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, ExceptionGroup, OSError) as failure:
+        except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, ExceptionGroup, OSError, UnicodeError) as failure:
             error = self._told(failure)
         raise error  # out here, so that it has no context: a library's own words may hold anything
 

@@ -51,7 +51,7 @@ class Given:
 
 def load_model_settings(given: Given, environment: Mapping[str, str], folder: Path) -> ModelSettings:
     """The settings by precedence. Raises ModelNotSet where there is no server or model, and UsageError for nonsense."""
-    file = {} if None not in (given.base_url, given.key, given.model) else read_dotenv(folder / DOTENV)
+    file = read_dotenv(folder / DOTENV)
 
     def read(name: str, convert: Callable[[str, str], T]) -> T | None:
         text = (environment.get(name) or file.get(name) or "").strip()

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from fsm_agent import Message, ModelRequest, OpenAiClient
+from fsm_agent.errors import UsageError
 from fsm_agent.llm.dialect import Dialects
 from fsm_agent.llm.protocol import Usage
 from tests.llm.asking import HELLO, KEY, SCHEMA, Instant, ask, client_of, fail, run
-from tests.llm.scripted_server import Sends, completion, events, refusal, serving
+from tests.llm.scripted_server import Sends, completion, delta, events, refusal, serving
 
 IN_FORM = ModelRequest.of("Count", schema=SCHEMA)
 
@@ -47,6 +48,14 @@ def test_what_a_request_leaves_out_the_client_says() -> None:
         "messages": [{"role": "user", "content": "Hello?"}],
         "temperature": 0.1,
     }
+
+
+def test_halves_of_characters_and_odd_schemas_are_not_sent() -> None:
+    _, server = ask(completion(), request=ModelRequest.of("half \ud83d"))
+    assert server.asked[0].json["messages"][0]["content"] == "half �"
+    for schema in ({"enum": [float("nan")]}, {"enum": [object()]}):
+        with pytest.raises(UsageError, match="schema"):
+            ask(completion(), request=ModelRequest.of("x", schema=schema))
 
 
 def test_without_a_key_none_is_sent_and_a_password_goes_into_its_header() -> None:
@@ -234,6 +243,21 @@ def test_what_a_server_takes_is_remembered_for_it_and_the_model_and_may_be_share
             return steps
 
     assert run(main) == ["json_object", "json_object", "json_object", "json_schema", None]
+
+
+def test_a_question_that_began_before_does_not_undo_what_was_found_out() -> None:
+    async def main() -> str | None:
+        slow = events(delta("a"), delta(finish_reason="stop"))
+        async with serving(slow, refusal(400, "json_schema?"), completion(), completion()) as server:
+            client = client_of(server)
+            async with client.stream(HELLO) as stream:
+                pieces = aiter(stream)
+                await anext(pieces)
+                await client.complete(IN_FORM)
+                assert [piece async for piece in pieces] == []
+            return (await client.complete(IN_FORM)).step
+
+    assert run(main) == "json_object"
 
 
 def test_a_step_that_led_to_no_answer_is_not_remembered() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -175,6 +177,14 @@ def test_a_client_shows_neither_its_key_nor_a_password(tmp_path: Path, monkeypat
 def test_bounds_that_make_no_sense_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match=next(iter(wrong))):
         ModelBounds(**wrong)
+
+
+def test_a_client_does_not_import_httpx_before_it_asks() -> None:
+    code = (
+        "import sys; from fsm_agent import OpenAiClient, ModelRequest; OpenAiClient('http://h', model='m', key='');"
+        "sys.exit('httpx' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False, cwd=ROOT).returncode == 0
 
 
 def test_the_time_for_an_answer_comes_from_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -167,6 +167,7 @@ def test_a_stream_that_is_cut_before_its_first_piece_is_asked_for_again() -> Non
         ("event: error\ndata: 7\n\n", ModelFault, "7"),
         ('error: {"message": "gone"}\n\n', ModelFault, "gone"),
         ('data: {"object": "error", "message": "gone"}\n\n', ModelFault, "gone"),
+        ('data: {"error": {"message": "gone"}, "choices": [{"delta": {"content": ""}}]}\n\n', ModelFault, "gone"),
         ("data: {nonsense\n\n", NotAModel, "no JSON"),
         ('data: "text"\n\n', NotAModel, "no JSON object"),
         ('data: {"choices": 7}\n\n', NotAModel, "choices"),
