@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import ssl
 from collections.abc import AsyncGenerator, Awaitable
 from contextlib import aclosing
@@ -127,7 +128,7 @@ class Server:
         import httpx  # noqa: PLC0415 - see above
 
         if isinstance(failure, (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)):
-            words = self.redactor.text(str(failure))[:200] or f"nothing within {self.bounds.connect:g} s"
+            words = self.redactor.text(_reason(failure))[:200] or f"nothing within {self.bounds.connect:g} s"
             return ModelUnreachable(
                 f"there is no connection to {self.host}: {words}",
                 hint="does the server run, and is LLM_BASE_URL right?",
@@ -154,3 +155,16 @@ class Server:
 
     def _too_late(self, what: str) -> ModelTimeout:
         return ModelTimeout(f"{self.host} {what}", hint="ask for less, or allow more time", host=self.host)
+
+
+def _reason(failure: BaseException) -> str:
+    """Why no connection was made, in the system's words where it has some: httpx says only that there is none."""
+    words = str(failure)
+    cause = failure.__cause__ or failure.__context__
+    while cause is not None:
+        if isinstance(cause, ConnectionError) and cause.errno:
+            words = os.strerror(cause.errno)
+        elif isinstance(cause, OSError) and cause.strerror:
+            words = cause.strerror
+        cause = cause.__cause__ or cause.__context__
+    return words

@@ -132,7 +132,9 @@ def test_a_refused_connection_is_tried_again_and_told() -> None:
         port = free.getsockname()[1]
     clock = Instant()
     client = OpenAiClient(f"http://127.0.0.1:{port}/v1", model="m", key=KEY, clock=clock)
-    with pytest.raises(ModelUnreachable, match=rf"no connection to 127\.0\.0\.1:{port}/v1.*asked 4 times") as caught:
+    with pytest.raises(
+        ModelUnreachable, match=rf"no connection to 127\.0\.0\.1:{port}/v1.*: Connection refused \(asked 4 times\)"
+    ) as caught:
         asyncio.run(client.complete(HELLO))
     assert len(clock.slept) == 3
     assert "LLM_BASE_URL" in caught.value.hint
@@ -144,6 +146,19 @@ def test_a_host_that_nobody_knows_is_told(host: str) -> None:
     with pytest.raises((ModelUnreachable, NotAModel)) as caught:
         asyncio.run(client.complete(HELLO))
     assert host[:100] in str(caught.value)
+
+
+def test_a_server_that_speaks_no_tls_is_told_as_such() -> None:
+    async def main() -> str:
+        async with serving(completion()) as server:
+            client = OpenAiClient(
+                server.base_url.replace("http", "https"), model="m", key=KEY, bounds=ModelBounds(retries=0)
+            )
+            with pytest.raises(ModelUnreachable) as caught:
+                await client.complete(HELLO)
+            return str(caught.value)
+
+    assert "SSL" in asyncio.run(main())
 
 
 @pytest.mark.parametrize("streamed", [False, True])
