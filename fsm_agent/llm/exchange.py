@@ -128,7 +128,9 @@ class Server:
         import httpx  # noqa: PLC0415 - see above
 
         if isinstance(failure, (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)):
-            words = self.redactor.text(_reason(failure))[:200] or f"nothing within {self.bounds.connect:g} s"
+            late = isinstance(failure, httpx.TimeoutException)
+            otherwise = f"nothing within {self.bounds.connect:g} s" if late else "it ended while it was made"
+            words = self.redactor.text(_reason(failure))[:200] or otherwise
             return ModelUnreachable(
                 f"there is no connection to {self.host}: {words}",
                 hint="does the server run, and is LLM_BASE_URL right?",
@@ -159,12 +161,11 @@ class Server:
 
 def _reason(failure: BaseException) -> str:
     """Why no connection was made, in the system's words where it has some: httpx says only that there is none."""
-    words = str(failure)
-    cause = failure.__cause__ or failure.__context__
+    cause: BaseException | None = failure
     while cause is not None:
         if isinstance(cause, ConnectionError) and cause.errno:
-            words = os.strerror(cause.errno)
-        elif isinstance(cause, OSError) and cause.strerror:
-            words = cause.strerror
+            return os.strerror(cause.errno)
+        if isinstance(cause, OSError) and cause.strerror and not isinstance(cause, ssl.SSLWantReadError):
+            return cause.strerror
         cause = cause.__cause__ or cause.__context__
-    return words
+    return str(failure)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -54,7 +54,7 @@ class ScriptedServer:
         self.asked: list[Asked] = []
         self.port = 0
         self.left = asyncio.Event()
-        """Set when a client has gone away from an answer that hangs."""
+        """Set when a connection has ended: by the client, where an answer hangs."""
         self._answers = list(answers)
 
     @property
@@ -75,6 +75,7 @@ class ScriptedServer:
         except (ConnectionError, asyncio.IncompleteReadError):
             pass  # the client has left: some tests are about that
         finally:
+            self.left.set()
             writer.close()
 
     async def _answer(self, sends: Sends, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -92,7 +93,6 @@ class ScriptedServer:
                 await asyncio.sleep(0)  # so that chunks arrive as such, as a rule
         if sends.hangs:
             await reader.read()  # until the client goes away
-            self.left.set()
 
 
 @asynccontextmanager
@@ -105,7 +105,8 @@ async def serving(*answers: Sends) -> AsyncIterator[ScriptedServer]:
         task = asyncio.current_task()
         assert task is not None
         handlers.add(task)
-        await scripted.handle(reader, writer)
+        with suppress(asyncio.CancelledError):  # else asyncio logs it as a fault
+            await scripted.handle(reader, writer)
 
     server = await asyncio.start_server(handle, "127.0.0.1", 0)
     scripted.port = server.sockets[0].getsockname()[1]
