@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -42,24 +42,20 @@ def assignments(pairs: Iterable[str], option: str) -> dict[str, Any]:
 
     Raises UsageError, in which no value is shown: it may be a secret.
     """
-    values = {}
-    for pair in map(as_utf8, pairs):
-        key, sign, text = pair.partition("=")
-        if not sign or not key.strip():
-            raise UsageError(f"{option} takes KEY=VALUE", hint=f"such as {option} budget=3000")
-        values[key.strip()] = json_or_text(text)
-    return values
+    return {key: json_or_text(text) for key, text in _split(pairs, option, "budget=3000")}
 
 
 def labels_of(pairs: Iterable[str]) -> dict[str, str]:
     """Labels, each given as KEY=VALUE; a value is text. Raises UsageError."""
-    labels = {}
+    return dict(_split(pairs, "--label", "team=sales"))
+
+
+def _split(pairs: Iterable[str], option: str, example: str) -> Iterator[tuple[str, str]]:
     for pair in map(as_utf8, pairs):
-        key, sign, value = pair.partition("=")
+        key, sign, text = pair.partition("=")
         if not sign or not key.strip():
-            raise UsageError("--label takes KEY=VALUE", hint="such as --label team=sales")
-        labels[key.strip()] = value
-    return labels
+            raise UsageError(f"{option} takes KEY=VALUE", hint=f"such as {option} {example}")
+        yield key.strip(), text
 
 
 def json_or_text(text: str) -> Any:

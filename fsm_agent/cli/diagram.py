@@ -43,15 +43,15 @@ def diagram(
     chosen = _format(form, target)
     if target is None and chosen == "png" and (session.json or session.output.is_terminal):
         raise UsageError("a PNG picture needs a file", hint="give -o FILE")
-    if (subject is None) == (run_id is None):
+    if run_id is not None and subject is None:
+        return _put(session, _of_run(session, as_utf8(run_id)), chosen, target, ())
+    if subject is None or run_id is not None:
         raise UsageError(
             "name one: the machine, a plan, or a run", hint="diagram machine, diagram PLAN, diagram --run ID"
         )
-    if run_id is not None:
-        return _put(session, _of_run(session, as_utf8(run_id)), chosen, target, ())
     if subject == MACHINE:
         return _put(session, of_machine(), chosen, target, ())
-    checked = check_plan(subject or "", session.any_skill)
+    checked = check_plan(subject, session.any_skill)
     if checked.plan is None:
         return session.refuse(checked.problems)
     picture = of_plan(checked.plan, session.engine().catalog, checked.graph)

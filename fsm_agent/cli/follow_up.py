@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fsm_agent.cli.settings import Settings
+from fsm_agent.core.approvals import ALLOWED
 from fsm_agent.core.result import RunResult
 from fsm_agent.redaction import Redactor
 from fsm_agent.views.text import one_line
@@ -34,10 +35,9 @@ class FollowUp:
         given = [word for path in self.options.skills or () for word in ("--skills", path)]
         if self.options.default_skill is not None:
             given += ["--default-skill", self.options.default_skill]
-        return [
-            *given,
-            *(word for pair in (self.options.workers or {}).items() for word in ("--worker", "=".join(pair))),
-        ]
+        for name, address in (self.options.workers or {}).items():
+            given += ["--worker", f"{name}={address}"]
+        return given
 
     def going_on(self, result: RunResult) -> str:
         """What somebody may do now with a run that rests in a store."""
@@ -51,8 +51,8 @@ class FollowUp:
             return f"{self.command('approve', run_id, flags=('--plan',))}    (or reject)"
         if asked["kind"] == "task":
             return f"{self.command('approve', run_id, asked['task'])}    (or reject)"
-        also = "done" if asked["kind"] == "compensation" else "done, skip, fail"
-        return f"{self.command('decide', run_id, asked['task'], 'rerun')}    (or {also})"
+        first, *others = ALLOWED[asked["kind"]]
+        return f"{self.command('decide', run_id, asked['task'], first)}    (or {', '.join(others)})"
 
 
 def _why_again(result: RunResult, asked: dict[str, Any]) -> list[str]:

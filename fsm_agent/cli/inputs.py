@@ -61,7 +61,7 @@ def secrets_in(environment: Mapping[str, str], plan: Plan) -> dict[str, Any]:
     return found
 
 
-def known_secrets(environment: Mapping[str, str]) -> Callable[[Plan], Mapping[str, Any]] | None:
+def secrets_of_any_plan(environment: Mapping[str, str]) -> Callable[[Plan], Mapping[str, Any]] | None:
     """The secret inputs of whatever plan it will be; None where there is no variable for any."""
     if any(name.startswith(ENVIRONMENT_PREFIX) for name in environment):
         return partial(secrets_in, environment)

@@ -12,10 +12,11 @@ from fsm_agent.cli.consent import user
 from fsm_agent.cli.data_files import json_or_text
 from fsm_agent.cli.encoding import as_utf8
 from fsm_agent.cli.exits import BY_OUTCOME, CANCELLED, OK
-from fsm_agent.cli.inputs import known_secrets
+from fsm_agent.cli.inputs import secrets_of_any_plan
 from fsm_agent.cli.loop import run_in_loop
 from fsm_agent.cli.options import command, new_app
 from fsm_agent.cli.session import Session
+from fsm_agent.core.approvals import ALLOWED
 from fsm_agent.core.machine import FINAL
 from fsm_agent.core.result import RunResult
 from fsm_agent.errors import UsageError
@@ -35,8 +36,6 @@ Which = Annotated[
 ]
 OfPlan = Annotated[bool, typer.Option("--plan", help="The plan itself.")]
 
-WORDS: Final = ("rerun", "done", "skip", "fail")
-"""What can be decided about a task that failed, or whose call was interrupted; `skip` also where approval is asked."""
 PATIENCE: Final = 3.0
 """How long a run that another process drives may take to hear of its end, in seconds."""
 _LOOK: Final = 0.05
@@ -49,7 +48,7 @@ def pause(session: Session, run_id: RunId, *, by: By = None, why: Why = None) ->
     store = session.run_store(run_id)
     rests = store.head(run_id).phase == "paused"
     engine = session.engine(store=store)
-    run_in_loop(engine.pause(run_id, by=_who(by), why=_text(why), inputs=known_secrets(os.environ)))
+    run_in_loop(engine.pause(run_id, by=_who(by), why=_text(why), inputs=secrets_of_any_plan(os.environ)))
     return _said(session, run_id, "the run is paused already" if rests else "a pause was asked for")
 
 
@@ -62,7 +61,7 @@ def cancel(session: Session, run_id: RunId, *, by: By = None, why: Why = None) -
     run_id = as_utf8(run_id)
     store = session.run_store(run_id)
     engine = session.engine(store=store)
-    ending = engine.cancel(run_id, by=_who(by), why=_text(why), inputs=known_secrets(os.environ))
+    ending = engine.cancel(run_id, by=_who(by), why=_text(why), inputs=secrets_of_any_plan(os.environ))
     result: RunResult | None = run_in_loop(ending)
     if result is not None:
         _said(session, run_id, f"the run is {result.phase}")
@@ -114,8 +113,9 @@ def decide(
     ] = None,
 ) -> int:
     """Decide about a task that failed, or whose call was interrupted."""
-    if decision not in WORDS:
-        raise UsageError(f"{decision!r} is no decision about a task", hint=f"one of: {', '.join(WORDS)}")
+    words = ALLOWED["failed"]
+    if decision not in words:
+        raise UsageError(f"{decision!r} is no decision about a task", hint=f"one of: {', '.join(words)}")
     if result is not None and decision != "done":
         raise UsageError("--result goes with `done`")
     data = _data(as_utf8(result)) if result is not None else None
@@ -144,7 +144,7 @@ def _decide(
     if plan == (which is not None):
         raise UsageError("name one: a task, an approval, or --plan")
     engine = session.engine(store=session.run_store(run_id))
-    known = known_secrets(os.environ)
+    known = secrets_of_any_plan(os.environ)
     run_in_loop(engine.decide(run_id, which, decision, by=_who(by), why=_text(why), result=result, inputs=known))
     return _said(session, run_id, f"{'the plan' if plan else which}: {decision}, recorded", how=decision)
 

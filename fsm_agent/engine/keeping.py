@@ -8,13 +8,13 @@ import re
 import uuid
 from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 from msgspec import structs
 
 from fsm_agent.clock import Clock
 from fsm_agent.core.approvals import decided_already, decision_on, has_expired
-from fsm_agent.core.events import ApprovalAsked, Event, RunTakenUp, Verdict
+from fsm_agent.core.events import ApprovalAsked, ApprovalDecided, Event, RunTakenUp, Verdict
 from fsm_agent.core.machine import FINAL
 from fsm_agent.core.result import RunResult
 from fsm_agent.core.run import Run
@@ -136,12 +136,13 @@ class Keeper:
             lease = await self.acquire(run_id)
         except RunHeld:
             await self._until_taken(run_id)
+            loaded = await self.load(run_id)
         else:
             try:
-                await self._take_down(run_id, lease, now)
+                loaded = await self._take_down(run_id, lease, now)
             finally:
                 await self.do(self.store.release, lease)
-        decided = (await self.load(run_id)).run.approvals.decided.get(asked.approval)
+        decided = _decided(loaded, asked.approval)
         if has_expired(asked, now):
             raise DecisionRefused(f"the approval of {asked.task!r} has expired", hint="it counts as rejected")
         mine = decided is None or (
@@ -156,7 +157,7 @@ class Keeper:
         """
         loaded = await self.load(run_id)
         name = repr(asked.task or "the plan")
-        decided = loaded.run.approvals.decided.get(asked.approval)
+        decided = _decided(loaded, asked.approval)
         if decided is not None:
             return decided_already(name, decided.decision, decided.by, decided.at)
         said = Holes(loaded.mark, {}).filled_record(dict(first.body)) if loaded.mark else first.body
@@ -169,15 +170,15 @@ class Keeper:
             if not await self.do(self.store.requests, (run_id,)):
                 return
 
-    async def _take_down(self, run_id: str, lease: Lease, now: float) -> None:
-        """Make decisions that were left in the store a part of the run's journal."""
+    async def _take_down(self, run_id: str, lease: Lease, now: float) -> Loaded:
+        """Make decisions that were left in the store a part of the run's journal. Returns the run with them in it."""
         loaded = await self.load(run_id)
         requests = await self.do(self.store.requests, (run_id,))
         decisions = [request for request in requests if request.kind == "decide"]
         run = loaded.run
         late = [asked for asked in run.approvals.open.values() if has_expired(asked, now)]
         if run.final or not (decisions or late):
-            return
+            return loaded
         journal = self.journal(run, lease, loaded.checksum)
         _record(run, journal, RunTakenUp(driver=str(self.owner), why="decide"), now)
         for request in decisions:
@@ -188,6 +189,7 @@ class Keeper:
                 _record(run, journal, decision_on(asked, "expired"), now)
         journal.prepare()
         await self.do(journal.write)
+        return loaded
 
     async def shown(self, run_id: str, upto: int | None = None) -> RunResult:
         """A run as its journal has it."""
@@ -209,6 +211,14 @@ def waiting_for(result: RunResult, kind: str, error: FsmAgentError) -> RunResult
 
 def _holes(loaded: Loaded, known: KnownSecrets | None) -> Holes | None:
     return Holes(loaded.mark, known(loaded.run)) if loaded.mark and known is not None else None
+
+
+def _decided(loaded: Loaded, approval: str) -> ApprovalDecided | None:
+    """What was decided, with secrets as `***`: what was taken down a moment ago still has its holes."""
+    decided = loaded.run.approvals.decided.get(approval)
+    if decided is None or not loaded.mark:
+        return decided
+    return cast(ApprovalDecided, Holes(loaded.mark, {}).filled(decided))
 
 
 def _without(words: dict[str, Any], holes: Holes | None) -> dict[str, Any]:

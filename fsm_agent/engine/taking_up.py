@@ -81,11 +81,13 @@ def _interrupt(driver: TakerUp, place: int, call: Call) -> None:
 
 
 def _what_follows(driver: TakerUp, place: int, call: Call, ready: Ready) -> Then:
+    if not call.idempotent:
+        return "ask"
     if not call.fallback:
         policy = driver.policies.of(driver.run.task(place), ready.skill)
-        return after_interruption(policy, call.attempts, call.interruptions) if call.idempotent else "ask"
+        return after_interruption(policy, call.attempts, call.interruptions)
     stand_in = _fallback_skill(driver, place, ready)
-    return "again" if stand_in is not None and stand_in.spec.idempotent and call.idempotent else "ask"
+    return "again" if stand_in is not None and stand_in.spec.idempotent else "ask"
 
 
 def _fallback_skill(driver: TakerUp, place: int, ready: Ready) -> Skill | None:

@@ -146,8 +146,8 @@ class Archive:
     def fork(self, run_id: str, at: int, new_id: str) -> RunResult:
         """A new run that begins as the first `at` events of another one. It is then resumed like any that rests.
 
-        Its approvals and idempotency keys are its own: what a person said of the other run is in its past, what was
-        still open is asked anew. Raises UnknownRun, RunExists, UsageError.
+        Its idempotency keys are its own. Approvals and reruns that nothing had come of yet were for the other run, and
+        are asked anew; the plan's approval stays. Raises UnknownRun, RunExists, UsageError.
         """
         loaded = self.load(run_id, at)
         if not loaded.run.plan_version:

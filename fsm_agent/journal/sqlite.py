@@ -162,11 +162,11 @@ class SqliteDatabase:
 
     def _make_file(self) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        if self.path.is_dir() or (self.path.exists() and not self.path.is_file()):
-            kind = "a folder" if self.path.is_dir() else "a device, not a file"
-            raise StoreUnavailable(f"the store {self.path} is {kind}", hint="name a file, such as runs.db in it")
         if not self.path.exists():
             os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
+        elif not self.path.is_file():
+            kind = "a folder" if self.path.is_dir() else "a device, not a file"
+            raise StoreUnavailable(f"the store {self.path} is {kind}", hint="name a file, such as runs.db in it")
 
     def _prepare(self, con: sqlite3.Connection, steps: Sequence[str]) -> None:
         if schema.missing(steps, self._version(con), str(self.path)):

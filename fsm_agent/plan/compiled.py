@@ -92,7 +92,7 @@ class CompiledPlan:
     has_rollback: bool = False
     """Whether a failure of some task may lead to a rollback: only then is kept what one needs."""
     normal: bytes = field(default=b"", repr=False)
-    """The JSON of the plan's normal form, where that was made: each run that is kept needs it."""
+    """The JSON of the plan as it is kept, where that was made: each run that is kept needs it."""
 
     @property
     def guarded_finalizers(self) -> tuple[str, ...]:
